@@ -13,7 +13,7 @@ class ConditionalLogit(ScoresOnce):
     """`u_j = b' x_j`, and element j is chosen with the probability `softmax(u)_j`.
 
     `x_j` has the features of element j, and `b` are the weights. They are 0 in a new model.
-    `ptrnet.training.logit` sets them to the maximum of the likelihood.
+    `ptrnet.training.conditional_logit` sets them to the maximum of the likelihood.
     """
 
     Settings = LogitSettings

@@ -73,7 +73,7 @@ def train_at_once(
 
 
 def _fit_logit(learned: Dataset, recipe: Recipe) -> Fitted:
-    from ptrnet.training.logit import fit_coefficients
+    from ptrnet.training.conditional_logit import fit_coefficients
 
     weights, coefficients = fit_coefficients(learned, recipe.task, recipe.columns.group)
     model = models.for_task(recipe.model, recipe.task, recipe.network)

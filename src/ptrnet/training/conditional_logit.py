@@ -1,73 +1,345 @@
-"""Scores of elements that are linear in their features: the conditional logit (McFadden 1974).
+"""Fit a conditional logit (McFadden 1974) by Newton's method, with its standard errors."""
 
-We fit a conditional logit to choices, to mix it with a network (`ptrnet.training.mixture`). We also
-fit one to orders, to see whether a linear score explains them.
-"""
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import Bounds, minimize
+from numpy.typing import NDArray
+from scipy.linalg import lstsq, solve_triangular
+from scipy.optimize import minimize
 
+from ptrnet import models
+from ptrnet.errors import InputError, listed
+from ptrnet.solver.coefficients import Coefficients
+from ptrnet.solver.explain import feature_names, field_columns
 from ptrnet.tasks.base import Task
-from ptrnet.training.sets import Sets
+from ptrnet.training.linear_scores import bounds_of
+from ptrnet.training.sets import log_softmax
 from ptrnet.types import Dataset, Floats, Indices
 
-# Factor of the penalty on squared weights. If the elements of a set never differ in a feature, the
-# penalty makes the weight of this feature 0.
-RIDGE = 1e-4
-# The maximum number of pairs to read. A pair is two neighbours in an answer. More pairs would not
-# tell more about the order.
-MAX_PAIRS = 10_000
-LINEAR = 0.99  # an order is linear if a linear score orders at least this share of pairs right
+MAX_STEPS = 200
+# Newton's method has converged if a step gains at most half of this log-likelihood, for a mean
+# weight of 1. Convergence is quadratic, so the errors of the coefficients are then far smaller.
+DECREMENT = 1e-9
+# A coefficient runs to infinity if the last step still changes a score by more than this.
+MOVING = 0.1
+LOST = 1000  # a coefficient has no information left if its error exceeds that of equal shares so
+COLLINEAR = 1e-10  # share of a feature's variance that other features do not explain
+FEW_GROUPS = 30  # clustered errors of fewer groups tend to be too small
 
 
-def fit_logit(sets: Sets) -> Floats:
-    """Return the weights `(d,)` of a conditional logit, fitted to choices by maximum likelihood.
+class Choices(NamedTuple):
+    """B choices. The features of all elements are stored one set after another.
 
-    The probability of an element is `softmax(x b)` over the elements of its set, where `x` are the
-    features and `b` the weights. The loss is the sum of the negative log-likelihoods, plus RIDGE
-    times the sum of the squared weights. Weights have the signs of the sets, or are 0.
+    The features are relative to their means in the set, and have a root mean square of 1.
     """
-    x, of_elements = sets.features.astype(float), np.repeat(sets.weights, sets.sizes)
 
-    def loss(weights: Floats) -> tuple[float, Floats]:
-        log_p = sets.log_probabilities(x @ weights)
-        slopes = of_elements * (np.exp(log_p) - sets.targets)
-        value = float(RIDGE * weights @ weights - (of_elements * sets.targets) @ log_p)
-        return value, x.T @ slopes + 2 * RIDGE * weights
+    x: Floats  # (n, k)
+    starts: Indices  # (B,)
+    sizes: Indices  # (B,)
+    chosen: Indices  # (B,), rows of x
+    weights: Floats  # (B,)
 
-    start, bounds = np.zeros(x.shape[1]), bounds_of(sets.signs) if sets.signs.any() else None
-    found: Floats = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+    def log_probs(self, b: Floats) -> Floats:
+        """Return the log-probability `(n,)` of each element in its set."""
+        return log_softmax(self.x @ b, self.sizes)
+
+    def log_likelihood(self, b: Floats) -> float:
+        return float(self.weights @ self.log_probs(b)[self.chosen])
+
+    def derivatives(self, b: Floats) -> tuple[Floats, Floats]:
+        """Return the gradient `(B, k)` of each weighted log-likelihood, and the information.
+
+        The information `(k, k)` is the negative Hessian of the log-likelihood of all choices.
+        """
+        p = np.exp(self.log_probs(b))[:, None]
+        means = np.add.reduceat(p * self.x, self.starts)
+        gradients = self.weights[:, None] * (self.x[self.chosen] - means)
+        weighted = p * np.repeat(self.weights, self.sizes)[:, None]
+        information = self.x.T @ (weighted * self.x) - means.T @ (self.weights[:, None] * means)
+        return gradients, information
+
+
+def fit_coefficients(data: Dataset, task: Task, group: str = "") -> tuple[Floats, Coefficients]:
+    """Fit a conditional logit by maximum likelihood.
+
+    Args:
+        data: choices, with their weights and groups.
+        group: the name of the groups' field, if it is known.
+
+    Returns:
+        The weights `(d,)` of the normalized features, and the coefficients. The weights of a
+        categorical field have the mean 0 over the elements, so that a level that training did not
+        see counts as an average level.
+
+    Raises:
+        InputError: no feature differs within a set, or no coefficient is finite.
+    """
+    x, sizes, starts = task.normalize(data.elements), data.sizes, data.starts[:-1]
+    groups, names = data.groups, feature_names(task)
+    differs = (x != np.repeat(x[starts], sizes, axis=0)).any(0)
+    if not differs.any():
+        raise InputError(f"model {models.LOGIT}: no field differs within a set, so none can matter")
+    x = x - np.repeat(np.add.reduceat(x, starts) / sizes[:, None], sizes, axis=0)
+    scale = np.where(differs, np.sqrt((x**2).mean(0)), 1)
+    of_sets = np.ones(len(data)) if data.weights is None else data.weights
+    choices = Choices(x / scale, starts, sizes, starts + data.indices, of_sets)
+    of_chosen = choices.x[choices.chosen]
+    is_contested: NDArray[np.bool_] = (of_chosen.min(0) < 0) & (of_chosen.max(0) > 0)
+    references = _references(task, differs, is_contested)
+    kept, notes = _identified(choices, differs, list(references.values()), names, task)
+    kept, of_bounds = _inside(choices, kept, names, task)
+    notes += of_bounds
+    choices = choices._replace(x=choices.x[:, kept])
+    b, last_step = _maximum(choices)
+    covariances = _covariances(*choices.derivatives(b), groups)
+    errors = _standard_errors(covariances)
+    is_estimated, of_separation = _estimated(choices, last_step, errors, [names[k] for k in kept])
+    kind, of_groups = _default_errors(errors, is_estimated, groups)
+    notes += [*of_separation, *of_groups]
+    weights = np.zeros(len(names))
+    weights[kept] = b / scale[kept]
+    units = scale[kept] * np.array(task.facts.scaling["spread"])[kept]
+    rows = [
+        {
+            "name": names[k],
+            "coefficient": float(b[i] / units[i]),
+            **{kind: float(values[i] / units[i]) for kind, values in errors.items()},
+        }
+        for i, k in enumerate(kept)
+        if is_estimated[i]
+    ]
+    statistics = {
+        "sets": len(data),
+        "rows": len(x),
+        "groups": None if groups is None else len(np.unique(groups)),
+        "log_likelihood": choices.log_likelihood(b),
+        "log_likelihood_equal_shares": choices.log_likelihood(np.zeros(len(b))),
+        "parameters": len(b),
+    }
+    estimated = np.flatnonzero(is_estimated)
+    covariance = covariances[kind] / (units * units[:, None])
+    levels = {field: names[k].removeprefix(f"{field} = ") for field, k in references.items()}
+    table = Coefficients(
+        rows,
+        kind,
+        statistics,
+        levels,
+        notes,
+        group,
+        covariance[np.ix_(estimated, estimated)].tolist(),
+    )
+    return _centered(weights, kept[~is_estimated], data, task), table
+
+
+def _references(
+    task: Task, differs: NDArray[np.bool_], is_contested: NDArray[np.bool_]
+) -> dict[str, int]:
+    """Return the feature of the reference level of each categorical field that differs in a set.
+
+    It is the first level that differs and is not the missing one. Levels that are chosen in some
+    sets and not in others go first: relative to a level that is never chosen, the coefficients of
+    all other levels would be infinite.
+    """
+    schema, found = task.facts.schema, {}
+    if schema is not None:
+        for field, texts, part in zip(schema.fields, schema.categories, schema.slices, strict=True):
+            levels = [k for k, _ in enumerate(texts) if differs[part.start + k]]
+            if levels:
+                levels.sort(key=lambda k: (not texts[k], not is_contested[part.start + k]))
+                found[field] = part.start + levels[0]
     return found
 
 
-def has_linear_order(task: Task, examples: Dataset) -> bool:
-    """Whether a score that is linear in features and log features explains the answers' order.
+def _identified(
+    choices: Choices,
+    differs: NDArray[np.bool_],
+    references: Sequence[int],
+    names: Sequence[str],
+    task: Task,
+) -> tuple[Indices, list[str]]:
+    """Return the features whose coefficients are identified, and notes about all others.
 
-    We fit a linear score to half of the pairs of neighbours in the answers. The score explains the
-    order if it puts at least LINEAR of the other half of the pairs in the right order.
+    They differ within sets, and are not a linear combination of earlier ones.
     """
-    spread, lowest = task.facts.relative_range
-    differences: list[Floats] = []
-    for example in examples:
-        assert example.outputs is not None
-        features = task.normalize(example.inputs[example.outputs])
-        logs = np.log(np.maximum(1 + spread * features, lowest))
-        differences += list(-np.diff(np.concatenate([features, logs], 1), axis=0))
-        if len(differences) >= MAX_PAIRS:
+    notes, equal = [], list[str]()
+    for field, part in field_columns(task).items():
+        features = range(len(names))[part]
+        all_equal = not differs[part].any()
+        equal += [field] if all_equal else [names[k] for k in features if not differs[k]]
+    if equal:
+        notes.append(f"{listed(equal)}: not identified, because all elements of a set are equal")
+    gram = choices.derivatives(np.zeros(len(names)))[1]
+    deviations = np.sqrt(np.where(differs, np.diag(gram), 1))
+    gram /= deviations * deviations[:, None]
+    candidates = [k for k in np.flatnonzero(differs).tolist() if k not in references]
+    kept: list[int] = []
+    root = np.zeros((len(candidates), len(candidates)))  # the Cholesky root of the kept part
+    for k in candidates:
+        m = len(kept)
+        row = solve_triangular(root[:m, :m], gram[kept, k], lower=True)
+        rest = gram[k, k] - row @ row
+        if rest > COLLINEAR:
+            root[m, :m], root[m, m] = row, np.sqrt(rest)
+            kept.append(k)
+            continue
+        factors = solve_triangular(root[:m, :m], row, lower=True, trans=1)
+        others = listed(names[kept[i]] for i in np.flatnonzero(np.abs(factors) > 1e-6))
+        notes.append(
+            f"{names[k]}: not identified, because it is a linear combination of {others} "
+            "within sets"
+        )
+    return np.array(kept), notes
+
+
+def _inside(
+    choices: Choices, kept: Indices, names: Sequence[str], task: Task
+) -> tuple[Indices, list[str]]:
+    """Return the features of `kept` whose coefficients are not at a bound, and notes on all others.
+
+    A coefficient at its bound is 0. The likelihood is concave. So if it would rise beyond a bound,
+    its maximum within the bounds is at the bound.
+    """
+    choices, signs = choices._replace(x=choices.x[:, kept]), task.facts.signs[kept]
+    if (signs * _maximum(choices)[0] >= 0).all():
+        return kept, []
+
+    def loss(b: Floats) -> tuple[float, Floats]:
+        return -choices.log_likelihood(b), -choices.derivatives(b)[0].sum(0)
+
+    start = np.zeros(len(kept))
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds_of(signs)).x
+    inside = (signs == 0) | (found != 0)
+    while inside.any():  # L-BFGS-B may stop next to a bound, beyond which Newton's method would go
+        b = np.zeros(len(kept))
+        b[inside] = _maximum(choices._replace(x=choices.x[:, inside]))[0]
+        if (signs * b >= 0).all():
             break
-    pairs = np.array(differences[:MAX_PAIRS])
-    fitted, tested = pairs[::2], pairs[1::2]
-    if not len(tested):
-        return False
-    # Each pair is a choice between two elements. Only the difference of their features matters. So
-    # the first element gets this difference as its features, and the second element gets 0.
-    count = len(fitted)
-    x = np.stack([fitted, np.zeros_like(fitted)], 1).reshape(2 * count, -1).astype(np.float32)
-    choices = Sets(x, np.full(count, 2), np.tile([1.0, 0.0], count), np.ones(count))
-    weights = fit_logit(choices)
-    return bool((tested @ weights > 0).mean() >= LINEAR)
+        inside &= signs * b >= 0
+    notes = []
+    for sign, key, other in ((1, "increasing", "negative"), (-1, "decreasing", "positive")):
+        if at_bound := [names[k] for k in kept[~inside & (signs == sign)]]:
+            notes.append(
+                f"{listed(at_bound)}: 0, at the bound of {key}, because the data prefer a {other} "
+                "coefficient; there is no error at a bound, and other errors take it as known"
+            )
+    if not inside.any():
+        raise InputError(f"model {models.LOGIT}: no coefficient can be estimated; {notes[0]}")
+    return kept[inside], notes
 
 
-def bounds_of(signs: Indices) -> Bounds:
-    """Return the bounds of weights with given signs; see `Schema.signs`."""
-    return Bounds(np.where(signs > 0, 0, -np.inf), np.where(signs < 0, 0, np.inf))
+def _estimated(
+    choices: Choices, last_step: Floats, errors: dict[str, Floats], names: Sequence[str]
+) -> tuple[NDArray[np.bool_], list[str]]:
+    """Return `(k,)` which coefficients are finite and have an error, and notes about all others.
+
+    If a coefficient runs to infinity, each step of Newton's method changes the scores by about 1.
+    Raises InputError if there is no such coefficient.
+    """
+    at_zero = _covariances(*choices.derivatives(np.zeros(len(names))), None)
+    equal_shares = _standard_errors(at_zero)["classical"]
+    is_infinite = np.abs(last_step) * np.abs(choices.x).max(0) > MOVING
+    is_lost = ~is_infinite & (errors["classical"] > LOST * equal_shares)
+    notes = [
+        f"{listed(np.array(names)[found].tolist())}: not estimated, because {why} (separation)"
+        for found, why in (
+            (is_infinite & (last_step > 0), "the likelihood rises as it runs to infinity"),
+            (is_infinite & (last_step < 0), "the likelihood rises as it runs to minus infinity"),
+            (is_lost, "coefficients that run to infinity explain all choices that it could"),
+        )
+        if found.any()
+    ]
+    if (is_infinite | is_lost).all():
+        raise InputError(f"model {models.LOGIT}: no coefficient can be estimated; {notes[0]}")
+    return ~(is_infinite | is_lost), notes
+
+
+def _default_errors(
+    errors: dict[str, Floats], is_estimated: NDArray[np.bool_], groups: Indices | None
+) -> tuple[str, list[str]]:
+    """Return the kind of errors to show, and notes. Remove clustered errors that are meaningless.
+
+    The sandwich of G groups has at most the rank G - 1.
+    """
+    if groups is None:
+        return "classical", []
+    count, k = len(np.unique(groups)), len(is_estimated)
+    is_zero = errors["clustered"] < COLLINEAR * errors["classical"]
+    if count <= k or is_zero[is_estimated].any():
+        del errors["clustered"]
+        return "robust", [
+            f"errors are not clustered, because {count} groups say too little about {k} coefficient"
+            + "s" * (k > 1)
+        ]
+    few = f"clustered errors of fewer than {FEW_GROUPS} groups may be too small"
+    return "clustered", [few] * (count < FEW_GROUPS)
+
+
+def _maximum(choices: Choices) -> tuple[Floats, Floats]:
+    """Return the coefficients `(k,)` of the highest likelihood, and the last step to them."""
+    b = np.zeros(choices.x.shape[1])
+    value, least = choices.log_likelihood(b), DECREMENT * choices.weights.mean()
+    for _ in range(MAX_STEPS):
+        gradients, information = choices.derivatives(b)
+        gradient = gradients.sum(0)
+        step = _inverse(information) @ gradient
+        decrement = gradient @ step
+        while (new := choices.log_likelihood(b + step)) < value - least:
+            step /= 2
+        b, value = b + step, new
+        if decrement < least:
+            break
+    return b, step
+
+
+def _inverse(information: Floats) -> Floats:
+    """Invert the information. Scale it first, because it is small for infinite coefficients."""
+    roots = np.sqrt(np.maximum(np.diag(information), np.finfo(float).tiny))
+    inverse: Floats = lstsq(information / (roots * roots[:, None]), np.eye(len(roots)))[0]
+    return inverse / (roots * roots[:, None])
+
+
+def _covariances(
+    gradients: Floats, information: Floats, groups: Indices | None
+) -> dict[str, Floats]:
+    """Return the covariance `(k, k)` of the coefficients of each kind.
+
+    The classical covariance is the inverse information. The robust one is the sandwich (Huber 1967,
+    White 1982), which takes each set as an observation. For the clustered one, each group is an
+    observation. Both have the factor G / (G - 1) for G observations, as in Stata.
+    """
+    inverse = _inverse(information)
+
+    def sandwich(parts: Floats) -> Floats:
+        factor = len(parts) / max(len(parts) - 1, 1)
+        influences = parts @ inverse
+        return factor * (influences.T @ influences)
+
+    covariances = {"classical": inverse, "robust": sandwich(gradients)}
+    if groups is not None:
+        codes = np.unique(groups, return_inverse=True)[1]
+        sums = np.zeros((codes.max() + 1, gradients.shape[1]))
+        np.add.at(sums, codes, gradients)
+        covariances["clustered"] = sandwich(sums)
+    return covariances
+
+
+def _standard_errors(covariances: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return the standard errors `(k,)` of each kind."""
+    return {kind: np.sqrt(np.maximum(np.diag(c), 0)) for kind, c in covariances.items()}
+
+
+def _centered(weights: Floats, others: Indices, data: Dataset, task: Task) -> Floats:
+    """Subtract from the weights of each categorical field their mean over the elements.
+
+    The probabilities of elements with known levels stay the same. Weights that were not estimated
+    (`others`) do not count in the mean.
+    """
+    schema, centered = task.facts.schema, weights.copy()
+    if schema is not None:
+        for texts, part in zip(schema.categories, schema.slices, strict=True):
+            if texts:
+                counts = data.elements[:, part].sum(0)
+                counts[np.isin(np.arange(len(weights))[part], others)] = 0
+                centered[part] -= counts @ weights[part] / max(counts.sum(), 1)
+    return centered

@@ -109,7 +109,7 @@ def mix(
     groups = codes_of(example for part in parts for example in part)
     parts_learned = [stream.learned_by(k, MAX_EXAMPLES) for k in range(len(networks))]
     if is_choice:
-        from ptrnet.training.conditional_logit import fit_logit
+        from ptrnet.training.linear_scores import fit_logit
         from ptrnet.training.sets import Sets
 
         for network, learned in zip(networks, parts_learned, strict=True):

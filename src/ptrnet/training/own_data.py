@@ -271,7 +271,7 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
         return {}
     is_exact = count >= MANY and not ordered and task.kind in ORDERS
     if is_exact:
-        from ptrnet.training.conditional_logit import has_linear_order
+        from ptrnet.training.linear_scores import has_linear_order
 
         is_exact = has_linear_order(task, inferred.examples)
     model = given.get("model") or _model(inferred, ordered, is_exact, given)
