@@ -113,6 +113,21 @@ def test_trees_find_jumps_and_stop_before_they_overfit():
     assert equal + 0.8 * (best - equal) < actual < best
 
 
+@pytest.mark.parametrize(("many", "sees_all"), [(100, True), (10_000, False)])
+def test_trees_of_many_rows_see_all_features(monkeypatch, many, sees_all):
+    """The first splits use the two features that count, unless a tree does not see them."""
+    monkeypatch.setattr(grown, "MANY_ROWS", many)
+    monkeypatch.setattr(grown, "FEATURE_SHARE", 0.25)
+
+    def widened(sets):
+        noise = np.random.default_rng(0).normal(size=(len(sets.features), 5))
+        return sets._replace(features=np.append(sets.features, noise, 1).astype(np.float32))
+
+    (trees,) = grow([widened(drawn_sets(600, 0))], [widened(drawn_sets(200, 1))], 10, seed=1)
+    assert len(trees) == 10
+    assert (set(trees.features[:, 0].tolist()) <= {0, 2}) == sees_all
+
+
 def test_the_seed_decides_the_trees():
     parts = [drawn_sets(100, 0)], [drawn_sets(40, 1)], 10
     first, again, other = (grow(*parts, seed=seed)[0].state_dict() for seed in (1, 1, 2))

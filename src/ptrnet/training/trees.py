@@ -27,11 +27,11 @@ SETTINGS = {
     "min_data_in_leaf": 20,
     "bagging_freq": 1,
 }
-# The share of the features that each tree sees. Of fewer than FEW features it sees all, because
-# otherwise it would miss most interactions.
-FEATURE_SHARE, FEW = 0.6, 6
-# The share of the rows that each tree sees, which are at most about MANY_ROWS.
-ROW_SHARE, MANY_ROWS = 0.8, 50_000
+# The share of the features that each tree sees. It sees all of fewer than FEW features, because
+# otherwise it would miss most interactions, and all features of MANY_ROWS, which do not overfit.
+FEATURE_SHARE, FEW, MANY_ROWS = 0.6, 6, 100_000
+# The share of the rows that each tree sees, which are at most about MOST_ROWS.
+ROW_SHARE, MOST_ROWS = 0.8, 200_000
 # With these settings, the same seed grows the same trees on any number of cores.
 REPEATABLE = {"num_threads": 1, "deterministic": True, "force_row_wise": True, "verbosity": -1}
 PATIENCE = 30  # stop after this many rounds without a higher likelihood of the validation sets
@@ -65,8 +65,9 @@ def grow(learned: Sequence[Sets], held_out: Sequence[Sets], most: int, seed: int
             # set. So does the sum of all trees.
             settings["monotone_constraints"] = sets.signs.tolist()
         rows, width = sets.features.shape
-        settings["bagging_fraction"] = min(ROW_SHARE, MANY_ROWS / rows)
-        settings["feature_fraction"] = FEATURE_SHARE if width >= FEW else 1.0
+        settings["bagging_fraction"] = min(ROW_SHARE, MOST_ROWS / rows)
+        sees_all = width < FEW or rows >= MANY_ROWS
+        settings["feature_fraction"] = 1.0 if sees_all else FEATURE_SHARE
         data = lightgbm.Dataset(sets.features, sets.targets, params=settings).construct()
         if not any(data.feature_num_bin(feature) for feature in range(data.num_feature())):
             return [Trees(0) for _ in learned]  # too few rows, or no feature that tells them apart
