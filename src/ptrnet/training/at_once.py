@@ -27,7 +27,7 @@ from ptrnet.types import Dataset
 
 
 class Fitted(NamedTuple):
-    """A fitted model, facts about it that are saved with it, and what the user is told."""
+    """A fitted model, the facts that are saved with it, and a note that the user reads."""
 
     model: PointerModel
     facts: Mapping[str, Any] = {}

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from ptrnet.models.parts.trees import Trees
 
 STEPS = 20  # shares of a resample are multiples of 1 / STEPS
-RESAMPLES, SMALLEST = 100, 0.05
+RESAMPLES = 100
+SMALLEST = 0.05  # share of a model; one with less would cost time and change little
 MAX_EXAMPLES = 20_000  # more examples would not change the few weights of a logit
 MAX_ROWS = 500_000  # of the elements that trees learn from
 
