@@ -22,8 +22,9 @@ from ptrnet.training.mixture import Shares
 from ptrnet.training.own_data import infer_recipe
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.reports import Hooks
-from ptrnet.training.trees import Sets, grow
+from ptrnet.training.trees import Sets
 from tests.serve.conftest import client_of
+from tests.training.test_trees import all_trees
 
 SIGNS = {"price": -1, "rating": 1}
 SCHEMA = Schema(
@@ -75,7 +76,7 @@ def monotone_trees(task, seed):
     for start, stop in zip(stops - sizes, stops, strict=True):
         targets[start + utilities[start:stop].argmax()] = 1
     sets = Sets(x, sizes, targets, np.ones(len(sizes)), task.facts.signs)
-    return grow([sets], [sets], 40, seed)[0]
+    return all_trees([sets], [sets], 40, seed)[0]
 
 
 def signed_mixture(kind, shares, seed=0, members=2):
@@ -330,7 +331,7 @@ def test_trees_grow_with_the_signs_of_the_task(tmp_path):
     path = write_table(tmp_path / "d.csv", "chosen", 300)
     recipe, _, data = infer_recipe(path, given)
     sets = Sets.of(data, recipe.task)
-    (trees,) = grow([sets], [sets], 60, seed=1)
+    (trees,) = all_trees([sets], [sets], 60, seed=1)
     x = torch.randn(2000, recipe.task.facts.num_features)
     before, signs = trees(x), recipe.task.facts.signs
     assert len(trees) == 60 and (signs == [0, -1, 1, 0, 0]).all()

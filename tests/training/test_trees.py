@@ -27,6 +27,12 @@ def drawn_sets(count, seed, jump=2.0):
     return Sets(x, sizes, targets, np.ones(count))
 
 
+def all_trees(*arguments, **options):
+    """Return the last trees that `grow` yields."""
+    (*_, last) = grow(*arguments, **options)
+    return last
+
+
 def test_predictions_are_those_of_lightgbm():
     """Also those of elements whose features equal a threshold, or lie next to one."""
     rng = np.random.default_rng(0)
@@ -103,7 +109,7 @@ def test_targets_of_grades_are_their_softmax_and_weights_are_those_of_sets():
 
 
 def test_trees_find_jumps_and_stop_before_they_overfit():
-    (trees,) = grow([drawn_sets(600, 0)], [drawn_sets(200, 1)], 200, seed=1)
+    (trees,) = all_trees([drawn_sets(600, 0)], [drawn_sets(200, 1)], 200, seed=1)
     new = drawn_sets(2000, 2)
     actual = new.log_likelihood(trees(torch.from_numpy(new.features)).double().numpy())
     x = new.features
@@ -123,21 +129,30 @@ def test_trees_of_many_rows_see_all_features(monkeypatch, many, sees_all):
         noise = np.random.default_rng(0).normal(size=(len(sets.features), 5))
         return sets._replace(features=np.append(sets.features, noise, 1).astype(np.float32))
 
-    (trees,) = grow([widened(drawn_sets(600, 0))], [widened(drawn_sets(200, 1))], 10, seed=1)
+    (trees,) = all_trees([widened(drawn_sets(600, 0))], [widened(drawn_sets(200, 1))], 10, seed=1)
     assert len(trees) == 10
     assert (set(trees.features[:, 0].tolist()) <= {0, 2}) == sees_all
 
 
+def test_the_first_trees_are_there_early(monkeypatch):
+    monkeypatch.setattr(grown, "FIRST", 5)
+    learned, held_out = [drawn_sets(200, k) for k in (0, 1)], [drawn_sets(60, k) for k in (2, 3)]
+    early, last = grow(learned, held_out, 20, seed=1)
+    assert [*map(len, early)] == [5, 5] and [*map(len, last)] == [20, 20]
+    for first, every in zip(early, last, strict=True):
+        assert torch.equal(first.values, every.values[:5]) and first.values.any()
+
+
 def test_the_seed_decides_the_trees():
     parts = [drawn_sets(100, 0)], [drawn_sets(40, 1)], 10
-    first, again, other = (grow(*parts, seed=seed)[0].state_dict() for seed in (1, 1, 2))
+    first, again, other = (all_trees(*parts, seed=seed)[0].state_dict() for seed in (1, 1, 2))
     assert all(torch.equal(first[key], again[key]) for key in first)
     assert not torch.equal(first["thresholds"], other["thresholds"])
 
 
 def test_all_parts_get_equally_many_trees_which_differ():
     learned, held_out = [drawn_sets(100, k) for k in (0, 1)], [drawn_sets(30, k) for k in (2, 3)]
-    trees = grow(learned, held_out, 30, seed=1)
+    trees = all_trees(learned, held_out, 30, seed=1)
     assert len(trees[0]) == len(trees[1]) > 0
     assert not torch.equal(trees[0].values, trees[1].values)
 
@@ -145,7 +160,7 @@ def test_all_parts_get_equally_many_trees_which_differ():
 def test_no_tree_is_grown_if_the_first_one_predicts_worse():
     noise = drawn_sets(60, 0, jump=0.0)
     unlike = noise._replace(targets=1 - np.minimum(noise.targets, 1))
-    (trees,) = grow([noise], [unlike], 30, seed=1)
+    (trees,) = all_trees([noise], [unlike], 30, seed=1)
     assert len(trees) == 0
 
 
@@ -172,4 +187,4 @@ def test_no_trees_grow_where_none_could_split():
     )
     few = drawn_sets(4, 0)
     for learned in (constant, few):
-        assert [len(trees) for trees in grow([learned], [drawn_sets(20, 1)], 50, 1)] == [0]
+        assert [len(trees) for trees in all_trees([learned], [drawn_sets(20, 1)], 50, 1)] == [0]

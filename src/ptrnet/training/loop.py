@@ -128,7 +128,7 @@ def run_steps(
         except NotFiniteError as error:  # raised by decoding, before a loss is computed
             raise diverged_error(output, step) from error
         except KeyboardInterrupt:
-            if best.step == 0 and step > _saved_step(output):
+            if best.step == 0 and step > saved_step(output):
                 best.save(step)
             raise
         finally:
@@ -139,7 +139,7 @@ def run_steps(
     return step
 
 
-def _saved_step(output: Path) -> int:
+def saved_step(output: Path) -> int:
     """Return the step of the model in a run's folder; 0 if there is no model."""
     trained = model_folder.load(output).trained if model_folder.is_there(output) else {}
     return int(trained.get("steps", 0))

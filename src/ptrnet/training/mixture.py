@@ -52,26 +52,27 @@ class Shares(NamedTuple):
 
 def grow_trees(
     model: PointerModel, recipe: Recipe, stream: BatchStream, parts: Sequence[Dataset]
-) -> "list[Trees]":
+) -> "Iterator[list[Trees]]":
     """Grow trees for each network of a model, on what the network learns from, but no others.
 
-    Only a network that is a `SetPtrNet` can be mixed with other models. The validation examples are
-    in parts; see `ptrnet.training.examples.open_valid`. There are no trees if the recipe has none,
-    or if none grew.
+    Yield the first trees of each network, and then all of them; see `grow`. Yield nothing if the
+    recipe has no trees, or if none grew. Only a network that is a `SetPtrNet` can be mixed with
+    other models. The validation examples are in parts; see `ptrnet.training.examples.open_valid`.
     """
     networks, most = _networks(model), getattr(recipe.network, "trees", 0)
     # Few groups may leave a network nothing to measure trees on.
     if not (
         networks and parts and most and isinstance(stream, DatasetStream) and all(map(len, parts))
     ):
-        return []
+        return
     from ptrnet.training.trees import Sets, grow
 
     task, largest = recipe.task, max(1, int(MAX_ROWS / stream.examples.sizes.mean()))
     learned = [Sets.of(stream.learned_by(k, largest), task) for k in range(len(networks))]
     held_out = [Sets.of(part, task) for part in _of_networks(parts, networks)]
-    grown = grow(learned, held_out, most, recipe.run.seed)
-    return grown if len(grown[0]) else []
+    for grown in grow(learned, held_out, most, recipe.run.seed):
+        if len(grown[0]):
+            yield grown
 
 
 @contextmanager
@@ -98,7 +99,7 @@ def mix(
     The other models are a conditional logit for choices, the trees, and a chooser if the recipe has
     one. The shares are the same for all networks. We measure each mixture on examples that none of
     its models learned from; see `mean_shares`. Without validation examples, the network answers
-    alone. Arguments are those of `grow_trees`, and its result, the trees of each network.
+    alone. Arguments are those of `grow_trees`, and the trees of each network.
     """
     networks, is_choice = _networks(model), recipe.task.facts.kind == "choice"
     most = getattr(recipe.network, "spaces", 0)

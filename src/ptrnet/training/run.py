@@ -30,6 +30,7 @@ from ptrnet.training.loop import (
     end_with_launcher,
     is_main_process,
     run_steps,
+    saved_step,
 )
 from ptrnet.training.mixture import Shares, forget_others, grow_trees, mix, mixed_with
 from ptrnet.training.module import TrainingModule
@@ -39,6 +40,7 @@ from ptrnet.training.run_card import write_card
 from ptrnet.types import Dataset
 
 if TYPE_CHECKING:
+    from ptrnet.models.parts.trees import Trees
     from ptrnet.training.costs import Costs
 
 
@@ -137,10 +139,7 @@ def _train(
     valid_batches = make_valid_batches(recipe, valid_parts)
     for batch in valid_batches:
         model.check_lengths(batch.lengths)
-
-    # Trees grow in seconds, and a network learns for minutes. So grow them first: then a training
-    # that is stopped leaves a useful model, however early.
-    trees = grow_trees(model, recipe, stream, valid_parts) if has_answers else []
+    trees: list[Trees] = []
 
     def save(step: int) -> None:
         if is_main_process():
@@ -161,8 +160,13 @@ def _train(
     if begun:
         model.load_state_dict(begun.content["state_dict"])
         best.load_state_dict(begun.content["best"])
-    if trees and not model_folder.is_there(output):
-        save(0)
+    # Trees grow in seconds, and a network learns for minutes. So grow them first: then a training
+    # that is stopped leaves a useful model, however early.
+    if has_answers:
+        for grown in grow_trees(model, recipe, stream, valid_parts):
+            trees[:] = grown
+            if not saved_step(output):
+                save(0)
     if step < recipe.run.steps and not best.has_ended:
         step = run_steps(recipe, fabric, module, stream, valid_batches, best, output, begun, hooks)
 

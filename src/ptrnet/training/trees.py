@@ -5,7 +5,7 @@ softmax of the scores of its set. `docs/dev/own-data-defaults.md` has the measur
 settings.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ FEATURE_SHARE, FEW, MANY_ROWS = 0.6, 6, 100_000
 ROW_SHARE, MOST_ROWS = 0.8, 200_000
 # With these settings, the same seed grows the same trees on any number of cores.
 REPEATABLE = {"num_threads": 1, "deterministic": True, "force_row_wise": True, "verbosity": -1}
+FIRST = 60  # rounds after which trees are useful
 PATIENCE = 30  # stop after this many rounds without a higher likelihood of the validation sets
 
 
@@ -48,12 +49,18 @@ def check_extra() -> None:
         raise MissingExtraError("growing trees", EXTRA)
 
 
-def grow(learned: Sequence[Sets], held_out: Sequence[Sets], most: int, seed: int) -> list[Trees]:
+def grow(
+    learned: Sequence[Sets], held_out: Sequence[Sets], most: int, seed: int
+) -> Iterator[list[Trees]]:
     """Grow trees on each of several parts of the data. All of them get equally many trees.
 
     Each round grows one tree in every part. We keep the rounds until the sum of the log-likelihoods
     of all sets that are held out is highest. No trees grow if no tree could split a part. There are
     at most `most` rounds. The seed is that of the rows and features that each tree sees.
+
+    Yields:
+        The trees of each part: those of the first rounds, if there are more than FIRST rounds, and
+        at the end all of them.
     """
     import lightgbm
 
@@ -70,7 +77,8 @@ def grow(learned: Sequence[Sets], held_out: Sequence[Sets], most: int, seed: int
         settings["feature_fraction"] = 1.0 if sees_all else FEATURE_SHARE
         data = lightgbm.Dataset(sets.features, sets.targets, params=settings).construct()
         if not any(data.feature_num_bin(feature) for feature in range(data.num_feature())):
-            return [Trees(0) for _ in learned]  # too few rows, or no feature that tells them apart
+            yield [Trees(0) for _ in learned]  # too few rows, or no feature that tells them apart
+            return
         booster = lightgbm.Booster(settings, data)
         booster.add_valid(data.create_valid(others.features, others.targets), "held out")
         boosters.append(booster)
@@ -84,9 +92,11 @@ def grow(learned: Sequence[Sets], held_out: Sequence[Sets], most: int, seed: int
             best, rounds = total, number
         if number == most or number - rounds >= PATIENCE:
             break
+        if number == FIRST:
+            yield [trees_of(booster, rounds) for booster in boosters]
         for booster, sets in zip(boosters, learned, strict=True):
             booster.update(fobj=_objective(sets))
-    return [trees_of(booster, rounds) for booster in boosters]
+    yield [trees_of(booster, rounds) for booster in boosters]
 
 
 def _objective(sets: Sets) -> Any:

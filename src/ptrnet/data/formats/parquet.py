@@ -32,7 +32,8 @@ CAPABILITIES = Capabilities(
     extra=True, distances=PLANAR, binary=True, stdout_format="jsonl", package="pyarrow"
 )
 
-_BATCH_ROWS = 64  # how many rows are decoded together
+_BATCH_ROWS = 64  # how many rows are decoded together, each of them an instance
+_TABLE_ROWS = 2**13  # how many rows of a long table are
 _GROUP_ELEMENTS = 2**20  # about how many elements are in a row group that we write: 16 MB of points
 
 
@@ -71,7 +72,7 @@ def table(path: str) -> "tables.Table":
 
     from ptrnet.data import tables
 
-    batches = list(_batches(path))
+    batches = list(_batches(path, rows=_TABLE_ROWS))
     if not batches:
         raise InputError(f"{path}: expected at least one row, got none")
     arrow = pa.Table.from_batches(batches)
@@ -83,8 +84,10 @@ def table(path: str) -> "tables.Table":
     return tables.Table(columns, path, lambda k: f"{path}: row {k + 1}", arrow=arrow)
 
 
-def _batches(path: str, column: str | None = None) -> Iterator["pa.RecordBatch"]:
-    """Yield the rows in batches. If `column` is given, the file must have this column.
+def _batches(
+    path: str, column: str | None = None, rows: int = _BATCH_ROWS
+) -> Iterator["pa.RecordBatch"]:
+    """Yield the rows in batches of `rows`. If `column` is given, the file must have this column.
 
     Raises:
         InputError: Arrow cannot read the whole file, `column` is missing, or two columns have the
@@ -105,7 +108,7 @@ def _batches(path: str, column: str | None = None) -> Iterator["pa.RecordBatch"]
                     f'{path}: expected a column "{column}", got {", ".join(names)[:80] or "none"}; '
                     "a long table needs set_id (--set-id)"
                 )
-            for batch in file.iter_batches(_BATCH_ROWS):
+            for batch in file.iter_batches(rows):
                 batch.validate(full=True)  # refuses texts that are not UTF-8
                 yield batch
                 count += len(batch)

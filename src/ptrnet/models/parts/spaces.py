@@ -7,6 +7,7 @@ from ptrnet.kernels import is_eager
 
 LENGTH = 3.0  # of the kernel, times the square root of the number of features
 FARTHEST = 10.0  # the most that a feature counts as away from its mean, in standard deviations
+MAX_KERNELS = 2**17  # that are computed at the same time, in a processor's cache
 MAX_NUMBERS = 2**24  # that are in memory at the same time
 
 
@@ -68,12 +69,25 @@ class Spaces(nn.Module):
         z = self.standardised(inputs)
         length = LENGTH * (self.scales != 0).sum().clamp(min=1).to(z).sqrt()
         scores = z @ self.weights
-        scores = scores + kernel(z, self.rows, length) @ self.of_rows
-        return scores + kernel(places(z, is_element), self.places, length) @ self.of_places
+        scores = scores + weighted(z, self.rows, length, self.of_rows)
+        return scores + weighted(places(z, is_element), self.places, length, self.of_places)
 
     def standardised(self, inputs: Tensor) -> Tensor:
         """Return `z`, of the shape of `inputs` `(..., d)`."""
         return ((inputs - self.means) * self.scales).clamp(-FARTHEST, FARTHEST)
+
+
+def weighted(x: Tensor, rows: Tensor, length: Tensor, weights: Tensor) -> Tensor:
+    """Return `sum_i weights_i k(x, row_i)` `(...)` of elements `(..., d)`."""
+    if not is_eager(x):
+        return kernel(x, rows, length) @ weights
+    columns, sums = rows.T.contiguous(), []
+    for part in torch.split(x.flatten(0, -2), MAX_KERNELS // max(1, len(rows))):
+        distances = part.new_zeros(len(part), len(rows))
+        for of_part, of_rows in zip(part.T, columns, strict=True):
+            distances = distances.add_((of_part[:, None] - of_rows).abs())
+        sums.append((distances / -length).exp() @ weights)
+    return torch.cat(sums).view(x.shape[:-1])
 
 
 def kernel(x: Tensor, rows: Tensor, length: Tensor | float) -> Tensor:
