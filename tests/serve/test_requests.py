@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from ptrnet import tasks
 from ptrnet.data.dataset import instances_of
 from ptrnet.errors import PtrnetError
+from ptrnet.serve.errors import Refusal
 from ptrnet.serve.limits import Limits
-from ptrnet.serve.problems import Problem
 from ptrnet.serve.requests import parse_array, parse_evaluate, parse_solve
 from ptrnet.serve.schemas import MethodOptions
 from tests.serve.conftest import SOLVE, TRIANGLE, problem
@@ -191,7 +191,7 @@ def test_any_body_is_read_or_refused(body):
     """Any body is either a valid request or an error."""
     task, limits = tasks.get("hull"), Limits(max_prefix_elements=1000)
     for parse in (parse_solve, parse_evaluate, partial(parse_array, MethodOptions())):
-        with suppress(PtrnetError, Problem):
+        with suppress(PtrnetError, Refusal):
             question = parse(body, task, limits)
             assert {example.inputs.shape[1] for example in question.data} <= {2}
 
@@ -211,7 +211,7 @@ def test_an_instance_of_a_problem_is_an_object_as_in_its_files():
     assert len(parsed("job-shop", {"jobs": [[[0, 3], [1, 2]], [[1, 4]]]}).data[0].inputs) == 2
     with pytest.raises(PtrnetError, match=r'^instance 0: expected the key "capacity"$'):
         parsed("knapsack", {"weight": [1], "value": [2]})
-    with pytest.raises(Problem, match="instance 0: expected at most 2 elements, got 3"):
+    with pytest.raises(Refusal, match="instance 0: expected at most 2 elements, got 3"):
         parsed("knapsack", KNAPSACK, max_n=2)
 
 
@@ -243,6 +243,6 @@ def test_booleans_and_unknown_keys_of_a_problem_are_refused(task, instance, mess
 def test_any_object_is_an_instance_of_a_problem_or_refused(known, data):
     task, fields = known
     changes = data.draw(st.dictionaries(st.sampled_from([*fields]), VALUES, min_size=1))
-    with suppress(PtrnetError, Problem):
+    with suppress(PtrnetError, Refusal):
         inputs = parsed(task, {**fields, **changes}).data[0].inputs
         assert np.isfinite(inputs).all() and inputs.shape[1] == tasks.get(task).facts.num_features

@@ -11,7 +11,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from ptrnet import __version__, page
-from ptrnet.serve import problems, routes
+from ptrnet.serve import errors, routes
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.metrics import CountingMiddleware
 from ptrnet.serve.service import Service
@@ -56,7 +56,7 @@ def create_app(
     app.include_router(routes.probes)
     app.add_route("/", _index, include_in_schema=False)
     app.mount(f"/{page.BELOW}", _PageFiles(directory=page.FOLDER))
-    problems.add_handlers(app)
+    errors.add_handlers(app)
     if origins:
         app.add_middleware(
             CORSMiddleware,

@@ -21,8 +21,8 @@ from ptrnet.data.formats.parts.json_values import parse_object
 from ptrnet.decoding.search import Search
 from ptrnet.decoding.trace import Traced
 from ptrnet.errors import InputError, short
+from ptrnet.serve.errors import CLOSE, RETRY, Refusal, one_line
 from ptrnet.serve.limits import Limits
-from ptrnet.serve.problems import CLOSE, RETRY, Problem, one_line
 from ptrnet.serve.schemas import EvaluateRequest, Method, MethodOptions, SolveRequest, TraceRequest
 from ptrnet.tasks.base import Task
 from ptrnet.types import Dataset
@@ -62,7 +62,7 @@ class BodyReader:
         response only after they have sent the whole body.
 
         Raises:
-            Problem: 413 if the body is too large, 503 if the body takes too long. 429 if all bodies
+            Refusal: 413 if the body is too large, 503 if the body takes too long. 429 if all bodies
                 that arrive at the same time exceed the budget.
             ClientDisconnect: the client closed the connection.
         """
@@ -75,16 +75,16 @@ class BodyReader:
                     if is_large:
                         continue
                     if len(part) > self._free:
-                        raise Problem(429, "too many bodies arrive at the same time", RETRY)
+                        raise Refusal(429, "too many bodies arrive at the same time", RETRY)
                     self._free -= len(part)
                     body += part
         except TimeoutError:
             seconds = self._limits.body_seconds
-            raise Problem(503, f"body: not complete after {seconds:g} seconds", CLOSE) from None
+            raise Refusal(503, f"body: not complete after {seconds:g} seconds", CLOSE) from None
         finally:
             self._free += len(body)
         if is_large:
-            raise Problem(413, f"body: expected at most {limit} bytes")
+            raise Refusal(413, f"body: expected at most {limit} bytes")
         return bytes(body)
 
 
@@ -92,30 +92,30 @@ def media_type(request: Request, expected: Iterable[str]) -> str:
     """Return the media type of the body.
 
     Raises:
-        Problem: 415 if the type is unexpected or the body is compressed, 422 if a JSON request has
+        Refusal: 415 if the type is unexpected or the body is compressed, 422 if a JSON request has
             options in its URL.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in expected:
         wanted = " or ".join(expected)
-        raise Problem(415, f"Content-Type: expected {wanted}, got {kind[:60] or 'none'}")
+        raise Refusal(415, f"Content-Type: expected {wanted}, got {kind[:60] or 'none'}")
     encoding = request.headers.get("content-encoding", "identity")
     if encoding.lower() != "identity":
-        raise Problem(415, f"Content-Encoding: expected none, got {encoding[:40]!r}")
+        raise Refusal(415, f"Content-Encoding: expected none, got {encoding[:40]!r}")
     if kind == JSON and request.query_params:
         detail = "the options of a JSON request belong in its body, not in the address"
-        raise Problem(422, detail)
+        raise Refusal(422, detail)
     return kind
 
 
 def parse_solve(body: bytes, task: Task, limits: Limits) -> Question:
-    """Parse the body of a `SolveRequest`. Raises InputError, or Problem 413."""
+    """Parse the body of a `SolveRequest`. Raises InputError, or Refusal 413."""
     request = _parse_json(SolveRequest, body)
     return _question(_instances(request), request.method(), task, limits)
 
 
 def parse_evaluate(body: bytes, task: Task, limits: Limits) -> Question:
-    """Parse the body of an `EvaluateRequest`. Raises InputError, or Problem 413."""
+    """Parse the body of an `EvaluateRequest`. Raises InputError, or Refusal 413."""
     request = _parse_json(EvaluateRequest, body)
     question = _question(_instances(request), request.method(), task, limits)
     count = len(question.data)
@@ -136,14 +136,14 @@ def parse_evaluate(body: bytes, task: Task, limits: Limits) -> Question:
 
 
 def parse_trace(body: bytes, task: Task, limits: Limits) -> Question:
-    """Parse the body of a `TraceRequest`. Raises InputError, or Problem 413."""
+    """Parse the body of a `TraceRequest`. Raises InputError, or Refusal 413."""
     request = _parse_json(TraceRequest, body)
     method = request.method()
     n = _length(request.instance)
     steps = task.max_length(max(n, task.facts.min_elements)) + 1
     tokens = task.facts.num_specials + n * task.facts.ways
     if steps * method.decoder.size * tokens > limits.max_trace:
-        raise Problem(
+        raise Refusal(
             413,
             f"a trace of {n} elements: expected at most {limits.max_trace} probabilities, "
             f"got {steps} steps times {short(method.decoder.size)} prefixes times {tokens} tokens",
@@ -159,7 +159,7 @@ def parse_array(options: MethodOptions, body: bytes, task: Task, limits: Limits)
 
     Raises:
         InputError: the body is not an array of instances, or an option is wrong.
-        Problem: 413 if one instance, or all instances together, are too large.
+        Refusal: 413 if one instance, or all instances together, are too large.
     """
     array = _parse_npy(body)
     return _question(array if array.ndim == 3 else array[None], options.method(), task, limits)
@@ -211,20 +211,20 @@ def _check_sizes(lengths: Iterable[int], method: Method, limits: Limits) -> None
     """Refuse instances that are too large, alone or together, before we convert them to arrays.
 
     Raises:
-        Problem: 413.
+        Refusal: 413.
     """
     total = per_prefix = 0
     for k, n in enumerate(lengths):
         total += max(n, 1)
         per_prefix += max(n, _MIN_ELEMENTS)
         if n > limits.max_n:
-            raise Problem(413, f"instance {k}: expected at most {limits.max_n} elements, got {n}")
+            raise Refusal(413, f"instance {k}: expected at most {limits.max_n} elements, got {n}")
         if total > limits.max_elements:
             limit = limits.max_elements
-            raise Problem(413, f"expected at most {limit} elements in all, got {total} or more")
+            raise Refusal(413, f"expected at most {limit} elements in all, got {total} or more")
     prefixes = method.decoder.size * method.augment
     if prefixes * per_prefix > limits.max_prefix_elements and prefixes > 1:
-        raise Problem(
+        raise Refusal(
             413,
             f"expected elements times prefixes times views to be at most "
             f"{limits.max_prefix_elements} (an instance counts as at least {_MIN_ELEMENTS} "

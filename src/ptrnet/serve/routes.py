@@ -9,7 +9,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from ptrnet import weights
-from ptrnet.serve.problems import CLOSE, PROBLEM, Problem
+from ptrnet.serve.errors import CLOSE, PROBLEM_JSON, Refusal
 from ptrnet.serve.requests import (
     JSON,
     NPY,
@@ -37,13 +37,13 @@ async def check_token(
     request: Request,
     given: Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))],
 ) -> None:
-    """Raise Problem 401 if a request lacks the token. Used only if the service has a token."""
+    """Raise Refusal 401 if a request lacks the token. Used only if the service has a token."""
     expected: str = request.app.state.token
     token = "" if given is None else given.credentials
     if not hmac.compare_digest(token.encode(), expected.encode()):
         detail = "Authorization: expected Bearer and the token of the service"
         headers = {"WWW-Authenticate": "Bearer", **CLOSE}
-        raise Problem(401, detail, headers)
+        raise Refusal(401, detail, headers)
 
 
 # Dependencies are `async`. FastAPI would run ordinary functions in a thread, which takes longer.
@@ -54,10 +54,10 @@ async def _service(request: Request) -> Service:
 
 TheService = Annotated[Service, Depends(_service)]
 TOKEN_REFUSED: dict[int | str, dict[str, Any]] = {
-    401: {"description": "No token, or a wrong one.", "content": {PROBLEM: {}}}
+    401: {"description": "No token, or a wrong one.", "content": {PROBLEM_JSON: {}}}
 }
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"description": description, "content": {PROBLEM: {}}}
+    status: {"description": description, "content": {PROBLEM_JSON: {}}}
     for status, description in (
         (404, "No such model."),
         (413, "Larger than the service allows."),
@@ -162,5 +162,5 @@ async def healthz() -> dict[str, str]:
 async def readyz(service: TheService) -> dict[str, str]:
     """Readiness check: 503 if the queue is full."""
     if service.is_full:
-        raise Problem(503, "the queue is full")
+        raise Refusal(503, "the queue is full")
     return {"status": "ready"}

@@ -13,9 +13,9 @@ from starlette.requests import ClientDisconnect
 from ptrnet.decoding.trace import Traced
 from ptrnet.errors import unknown
 from ptrnet.serve.batching import SCORES, Batcher
+from ptrnet.serve.errors import RETRY, Refusal
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.metrics import Metrics
-from ptrnet.serve.problems import RETRY, Problem
 from ptrnet.serve.requests import BodyReader, Parse, Question, media_type
 from ptrnet.serve.schemas import Answer, ExactAnswer, Header, Method
 from ptrnet.serve.tracing import ExactAnswers, compare, steps_of
@@ -55,9 +55,9 @@ class Service:
         self._exact = ExactAnswers()
 
     def model(self, name: str) -> Solver:
-        """Return a model by its name. Raises Problem 404, which suggests a similar name."""
+        """Return a model by its name. Raises Refusal 404, which suggests a similar name."""
         if name not in self.models:
-            raise Problem(404, str(unknown("model", name, self.models)))
+            raise Refusal(404, str(unknown("model", name, self.models)))
         return self.models[name]
 
     @property
@@ -66,16 +66,16 @@ class Service:
         return self.num_waiting >= self.limits.queue
 
     def _check_room(self) -> None:
-        """Raise Problem 429 if the queue is full."""
+        """Raise Refusal 429 if the queue is full."""
         if self.is_full:
-            raise Problem(429, f"all {self.limits.queue} places of the queue are taken", RETRY)
+            raise Refusal(429, f"all {self.limits.queue} places of the queue are taken", RETRY)
 
     @asynccontextmanager
     async def _admitted(self) -> AsyncIterator[None]:
         """Hold a place in the queue within the context, at most until the deadline.
 
         Raises:
-            Problem: 429 if the queue is full, 503 if the deadline passes.
+            Refusal: 429 if the queue is full, 503 if the deadline passes.
         """
         self._check_room()
         self.num_waiting += 1
@@ -84,7 +84,7 @@ class Service:
             async with asyncio.timeout(self.limits.answer_seconds):
                 yield
         except TimeoutError:
-            raise Problem(503, f"no answer after {self.limits.answer_seconds:g} seconds") from None
+            raise Refusal(503, f"no answer after {self.limits.answer_seconds:g} seconds") from None
         finally:
             self.num_waiting -= 1
             self.metrics.in_queue.dec()
@@ -105,7 +105,7 @@ class Service:
             describe: returns the response's own fields.
 
         Raises:
-            Problem: 404, 413, 415, 422, 429 or 503.
+            Refusal: 404, 413, 415, 422, 429 or 503.
             InputError: see `parsers`.
         """
         solver = self.model(name)

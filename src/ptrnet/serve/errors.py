@@ -12,12 +12,12 @@ from starlette.exceptions import HTTPException
 from ptrnet.errors import InputError, PtrnetError, short, unknown
 from ptrnet.serve.schemas import MethodOptions
 
-PROBLEM = "application/problem+json"
+PROBLEM_JSON = "application/problem+json"
 CLOSE = {"Connection": "close"}  # do not read the rest of the body
 RETRY = {"Retry-After": "1"}  # seconds
 
 
-class Problem(HTTPException):
+class Refusal(HTTPException):
     """Raised to refuse a request. Its detail is one line: what was expected, given, and where."""
 
 
@@ -40,29 +40,29 @@ def add_handlers(app: FastAPI) -> None:
     """Register a handler that turns every error of the app into a problem document."""
 
     async def answer(request: Request, error: Exception) -> Response:
-        problem = _problem_of(error, request)
+        refusal = _refusal_of(error, request)
         document = {
             "type": "about:blank",
-            "title": HTTPStatus(problem.status_code).phrase,
-            "status": problem.status_code,
-            "detail": " ".join(problem.detail.split()),
+            "title": HTTPStatus(refusal.status_code).phrase,
+            "status": refusal.status_code,
+            "detail": " ".join(refusal.detail.split()),
         }
-        return Response(json.dumps(document), problem.status_code, problem.headers, PROBLEM)
+        return Response(json.dumps(document), refusal.status_code, refusal.headers, PROBLEM_JSON)
 
     for kind in (PtrnetError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, answer)
 
 
-def _problem_of(error: Exception, request: Request) -> HTTPException:
-    if isinstance(error, Problem):
+def _refusal_of(error: Exception, request: Request) -> HTTPException:
+    if isinstance(error, Refusal):
         return error
     if isinstance(error, PtrnetError):
-        return Problem(422, str(error))
+        return Refusal(422, str(error))
     if isinstance(error, RequestValidationError):  # FastAPI checks only the options in the URL
         first = error.errors()[0]
         option = {**first, "loc": first["loc"][1:]}  # drop the leading "query"
-        return Problem(422, str(one_line(option, "option", MethodOptions.model_fields)))
+        return Refusal(422, str(one_line(option, "option", MethodOptions.model_fields)))
     if isinstance(error, HTTPException):  # Starlette's: an unknown address or method
         detail = f"{request.method} {request.url.path[:200]}: {error.detail.lower()}"
-        return Problem(error.status_code, detail, error.headers)
-    return Problem(500, "a defect of ptrnet; the log of the service says more")
+        return Refusal(error.status_code, detail, error.headers)
+    return Refusal(500, "a defect of ptrnet; the log of the service says more")
