@@ -54,7 +54,7 @@ FIRST = [
     "training",
     "export",
     "models",
-    "page",
+    "webpage",
     "serve",
     "docs",
     "cli",

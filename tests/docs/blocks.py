@@ -25,7 +25,7 @@ PAGES = [
 # Pages whose commands other tests run, or that have no ptrnet commands.
 ELSEWHERE = {
     "docs/serve.md": "tests/docs/test_serve.py",
-    "docs/page.md": "tests/page/test_static.py",
+    "docs/page.md": "tests/webpage/test_static.py",
     "docs/reliability.md": "tests/stress/conftest.py",
 }
 REASONS = {

@@ -14,7 +14,7 @@ from ptrnet import weights
 from ptrnet.cli import run as ptrnet
 from ptrnet.serve.app import create_app
 from ptrnet.serve.server import read_token
-from tests.page.conftest import running
+from tests.webpage.conftest import running
 
 DOCS = Path(__file__).parents[2] / "docs"
 GUIDE = (DOCS / "serve.md").read_text()

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import ptrnet
-from ptrnet import page
+from ptrnet import webpage
 from ptrnet.cli import run
 from ptrnet.errors import InputError
 from ptrnet.export import page as export_folder
@@ -43,7 +43,7 @@ def test_the_folder_has_page_models_and_runtime(tmp_path, runtime, capsys):
         *export_folder.FILES,
         "LICENSE",
     }
-    for name, content in page.parts().items():
+    for name, content in webpage.parts().items():
         assert (site / "page" / name).read_bytes() == content
     (listed,) = json.loads((site / "models" / "models.json").read_text())
     assert (listed["name"], listed["task"], listed["n"]) == ("sort", "sort", "2-20")

@@ -17,7 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-from ptrnet import page
+from ptrnet import webpage
 from ptrnet.errors import InputError
 from ptrnet.export.folder import check_folder, export_onnx
 from ptrnet.files import atomic_folder
@@ -79,9 +79,9 @@ def export_page(
         listed = [facts(name, solver) for name, solver in models.items()]
         text = json.dumps(listed, indent=2) + "\n"
         (temporary / MODELS / "models.json").write_text(text, encoding="utf-8")
-        (temporary / page.INDEX).write_bytes(page.static_index())
-        for name, content in page.parts().items():
-            part = temporary / page.BELOW / name
+        (temporary / webpage.INDEX).write_bytes(webpage.static_index())
+        for name, content in webpage.parts().items():
+            part = temporary / webpage.BELOW / name
             part.parent.mkdir(parents=True, exist_ok=True)
             part.write_bytes(content)
     return manifests

@@ -10,7 +10,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from ptrnet import __version__, page
+from ptrnet import __version__, webpage
 from ptrnet.serve import errors, routes
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.metrics import CountingMiddleware
@@ -55,7 +55,7 @@ def create_app(
     app.include_router(routes.router, dependencies=guards, responses=refused)
     app.include_router(routes.probes)
     app.add_route("/", _index, include_in_schema=False)
-    app.mount(f"/{page.BELOW}", _PageFiles(directory=page.FOLDER))
+    app.mount(f"/{webpage.BELOW}", _PageFiles(directory=webpage.FOLDER))
     errors.add_handlers(app)
     if origins:
         app.add_middleware(
@@ -71,7 +71,7 @@ def create_app(
 
 async def _index(request: Request) -> Response:
     """Return the page. Loading the page needs no token, because the page asks for the token."""
-    return FileResponse(page.FOLDER / page.INDEX, headers=page.HEADERS)
+    return FileResponse(webpage.FOLDER / webpage.INDEX, headers=webpage.HEADERS)
 
 
 class _PageFiles(StaticFiles):
@@ -79,5 +79,5 @@ class _PageFiles(StaticFiles):
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response: Any = await super().get_response(path, scope)
-        response.headers.update(page.HEADERS)
+        response.headers.update(webpage.HEADERS)
         return response

@@ -10,7 +10,7 @@ from ptrnet.export.page import export_page
 from ptrnet.solver import Solver
 from ptrnet.tasks.reading_order import label_number
 from ptrnet.types import Example
-from tests.page.conftest import BOXES, TASKS, Page, served, to_rows
+from tests.webpage.conftest import BOXES, TASKS, Page, served, to_rows
 
 SIZES = {
     "hull": (1, 5, 12),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ptrnet.serve.app import create_app
-from tests.page.conftest import BOXES, fragment, place, running, to_rows
+from tests.webpage.conftest import BOXES, fragment, place, running, to_rows
 
 
 def at(page, x, y):

@@ -11,10 +11,10 @@ import pytest
 
 import ptrnet
 from ptrnet import labellers
-from ptrnet.page import FOLDER, INDEX, parts
 from ptrnet.serve import tracing
 from ptrnet.serve.app import create_app
-from tests.page.conftest import TASKS, fragment, place, running
+from ptrnet.webpage import FOLDER, INDEX, parts
+from tests.webpage.conftest import TASKS, fragment, place, running
 
 
 @pytest.mark.parametrize("task", TASKS)
