@@ -51,6 +51,15 @@ def test_text_is_printed_in_reading_order(tmp_path, capsys):
     assert example.outputs.tolist() == [0, 1, 3, 2, 4] and example.extra["page"] == [200, 300]
 
 
+def test_letters_beyond_16_bits_and_unknown_letters_are_written(tmp_path, capsys):
+    path = tmp_path / "a.pdf"
+    names = "/Encoding << /Type /Encoding /Differences [65 /u1F600 /u1D4B3 /uniD83D] >> >>"
+    content = pdf([(20, 270, "one A B"), (20, 240, r"C\000 two")])
+    path.write_bytes(content.replace(b"/Helvetica >>", b"/Helvetica " + names.encode()))
+    assert run(["label", TASK.name, str(path), "--labeller", "top-to-bottom"]) == 0
+    assert capsys.readouterr().out == "one \U0001f600 \U0001d4b3\n\ufffd\ufffd two\n\f"
+
+
 def test_pages_are_not_written_into_a_pdf(tmp_path, capsys):
     path = tmp_path / "a.pdf"
     path.write_bytes(pdf(LINES))

@@ -28,7 +28,8 @@ CAPABILITIES = Capabilities(
     stdout_format="txt",
     package="pypdfium2",
 )
-_HYPHEN = 2  # PDFium's code for a hyphen at the end of a line
+# PDFium's codes for a hyphen at the end of a line, and for a letter that it does not know.
+_LETTERS = {2: "-", 0: "\ufffd"}
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
@@ -95,13 +96,15 @@ def _lines(text: Any) -> Iterator[tuple[tuple[float, float, float, float], str]]
         if corners:
             array = np.array(corners)
             lows, highs = array[:, :2].min(0).tolist(), array[:, 2:].max(0).tolist()
-            yield (*lows, *highs), "".join(letters).strip()
+            # PDFium returns letters such as emoji as two halves, in UTF-16.
+            pairs = "".join(letters).encode("utf-16-le", "surrogatepass")
+            yield (*lows, *highs), pairs.decode("utf-16-le", "replace").strip()
         corners.clear()
         letters.clear()
 
     for k in range(text.count_chars()):
         code = raw.FPDFText_GetUnicode(text, k)
-        letter = "-" if code == _HYPHEN else chr(code)
+        letter = _LETTERS.get(code) or chr(code)
         if letter in "\r\n":
             yield from line()
             continue
