@@ -396,6 +396,29 @@ def test_a_category_can_change_and_missing_numbers_stay_missing():
     assert found.set_index("mode")["after"].to_dict() == pytest.approx(expected.to_dict(), rel=1e-5)
 
 
+@pytest.mark.parametrize("fields", [[], ["alternative", "cost"]])
+def test_a_change_of_a_fact_reaches_its_coefficients_for_each_alternative(fields):
+    """The shares are those of the table in which all persons are older."""
+    rng = np.random.default_rng(1)
+    wide = pd.DataFrame({f"{mode}_cost": rng.gamma(4, 1, 200) for mode in MODES})
+    wide["age"] = rng.integers(20, 70, 200)
+    wide.loc[::9, "age"] = np.nan
+    likes = (wide["age"].fillna(45).to_numpy() - 45)[:, None] * [0, 0.1, 0]
+    utilities = likes - 0.3 * wide[[f"{mode}_cost" for mode in MODES]].to_numpy()
+    wide["mode"] = np.array(MODES)[(utilities + rng.gumbel(size=(200, 3))).argmax(1)]
+    columns = {"alternatives": MODES, "chosen": "mode", "interact": ["age"], "fields": fields}
+    model = ptrnet.fit(wide, model="conditional-logit", **columns)
+    what = {"by": "alternative", "draws": 1}
+    found = model.simulate(wide, change=["age + 10", "age * 1.1"], **what)["shares"]
+    older = model.predict_proba(wide.assign(age=(wide["age"] + 10) * 1.1)).mean()
+    assert found.set_index("alternative")["after"].to_dict() == pytest.approx(older.to_dict())
+    assert older["car"] > model.predict_proba(wide)["car"].mean() + 0.1
+    with pytest.raises(InputError, match="belongs to whole sets"):
+        model.simulate(wide, change="age + 1", where="alternative == car", **what)
+    with pytest.raises(InputError, match="belongs to whole sets: expected a field"):
+        model.simulate(wide, elasticity="age", **what)
+
+
 def vars_of(task):
     return ptrnet.tasks.settings_of(task)
 

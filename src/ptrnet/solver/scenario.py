@@ -17,7 +17,7 @@ from ptrnet.data.question import Question
 from ptrnet.errors import InputError, MissingExtraError, short, unknown
 from ptrnet.solver.explain import field_columns
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.schema import ALTERNATIVE, is_missing
+from ptrnet.tasks.schema import ALTERNATIVE, interaction, is_missing
 from ptrnet.types import Dataset, Floats
 
 METHODS = {
@@ -133,22 +133,31 @@ def changed(
             gives a value that the field cannot have, or changes nothing.
     """
     frame, elements, columns = frame.copy(), np.array(data.elements), field_columns(task)
+    layout = task.facts.layout
     is_chosen = selected(frame, where, "where") if where else np.ones(len(frame), bool)
     targets = set()
     for change in changes:
         place = f"change: {short(change, 60)}"
         field, expression = _assignment(frame, change)
-        check_read(task, field, "change")
+        # A field of the whole set may also be a field of each alternative; see `Layout.interact`.
+        parts = {field: np.ones(len(frame), bool)}
+        for own in layout.names[1:] if field in layout.interact else ():
+            parts[interaction(field, own)] = np.asarray(frame[ALTERNATIVE] == own)
+        parts = {name: part for name, part in parts.items() if name in columns}
+        if not parts:
+            check_read(task, field, "change")
         values = np.asarray(_evaluate(frame, expression, "change"), object)
         old, new = frame[field].to_numpy(object), np.broadcast_to(values, len(frame))
         was_missing, stays_missing = (np.array([*map(is_missing, v)], bool) for v in (old, new))
         rows = is_chosen & ~(was_missing & stays_missing)
-        before = elements[:, columns[field]].copy()
-        elements[rows, columns[field]] = encoded(task, field, new[rows], place)
-        if (elements[:, columns[field]] == before).all():
+        before = elements.copy()
+        for name, part in parts.items():
+            elements[rows & part, columns[name]] = encoded(task, name, new[rows & part], place)
+        if (elements == before).all():
             raise InputError(f"{place}: changes no row")
         _check_context(data, task, field, rows)
-        frame[field] = np.where(rows, new, old)
+        for name, part in {field: rows, **parts}.items():
+            frame[name] = np.where(rows & part, new, frame[name].to_numpy(object))
         frame = frame.infer_objects()
         targets.add(field)
     return elements, (elements != data.elements).any(1), targets
@@ -191,7 +200,10 @@ def _check_context(data: Dataset, task: Task, field: str, rows: Mask) -> None:
     """Refuse to change a field of a whole set in only some of its elements."""
     context = () if task.facts.schema is None else task.facts.schema.context
     counts = np.add.reduceat(rows, data.starts[:-1], dtype=np.int64)
-    if field in context and ((counts > 0) & (counts < data.sizes)).any():
+    if (
+        field in (*context, *task.facts.layout.interact)
+        and ((counts > 0) & (counts < data.sizes)).any()
+    ):
         raise InputError(
             f'change: "{field}" belongs to whole sets: expected a condition (where) that is true '
             "for all rows of a set, or for none"

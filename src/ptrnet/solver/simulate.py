@@ -345,8 +345,13 @@ def _with_brackets(frame: Any) -> Any:
 
 
 def _check_numeric(task: Task, field: str, option: str) -> None:
-    """Refuse a field that the model does not read, or that is a category."""
-    check_read(task, field, option)
+    """Refuse a field that the model does not read, that is a category, or of the whole set."""
     schema = task.facts.schema
+    if schema is not None and field in (*schema.context, *task.facts.layout.interact):
+        raise InputError(
+            f'{option}: "{field}" belongs to whole sets: expected a field that elements differ in, '
+            "or a change of this one"
+        )
+    check_read(task, field, option)
     if schema is not None and schema.categories[schema.fields.index(field)]:
         raise InputError(f'{option}: expected a field of numbers, got the category "{field}"')
