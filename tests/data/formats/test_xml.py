@@ -89,6 +89,21 @@ def test_types_of_regions_become_labels(tmp_path):
     ]  # fmt: skip
 
 
+def test_classes_of_other_programs_are_in_custom(tmp_path):
+    names = ["MarginTextZone:note#2", "heading", "RunningTitleZone", "MainZone:column#1", "credit"]
+    regions = "".join(
+        region(f"r{k}", custom=f"readingOrder {{index:{k};}} structure {{score:0.9; type:{name};}}")
+        for k, name in enumerate(names)
+    )
+    regions += region("t", type="footnote", custom="structure {type:caption;}")
+    regions += region("i", "ImageRegion", custom="structure {type:caption;}")
+    regions += region("n", custom="readingOrder {index:5;} textStyle {type:heading;}")
+    (example,) = read(tmp_path, page_of(regions))
+    assert labels(example) == [
+        "marginal", "section_header", "page_header", "text", None, "footnote", "picture", None,
+    ]  # fmt: skip
+
+
 def test_old_schemas_have_an_element_for_each_point(tmp_path):
     regions = (
         '<TextRegion id="a"><Coords><Point x="5" y="8"/><Point x="2" y="9"/></Coords></TextRegion>'

@@ -4,8 +4,11 @@ A region in another region, such as the cells of a table, belongs to the box of 
 Separators and noise are no boxes. In a `ReadingOrder`, the attribute `index` is the order, whatever
 the order in the file. Its groups may be nested. If it leaves out a region, or has groups without an
 order, the file has no answer.
+
+Transkribus, eScriptorium and kraken write the class of a region as `custom="structure {type:X;}"`.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from xml.etree.ElementTree import Element
@@ -43,6 +46,7 @@ REGIONS = frozenset(
 _MEMBERS = ("RegionRef", "OrderedGroup", "UnorderedGroup")
 # The elements of a page that come before its reading order.
 _BEFORE = {"AlternativeImage", "Border", "PrintSpace"}
+_STRUCTURE = re.compile(r"\bstructure\s*\{[^}]*\btype:([^;}]+)")
 
 
 def sheets(document: Document, header: Node, root: Element) -> Iterator[Sheet]:
@@ -64,7 +68,9 @@ def _layout(document: Document, node: Node, root: Element, page: Element, source
         id = region.get("id")
         if id is None:
             raise InputError(f"{place}: {name}: expected an id")
-        kind = region.get("type", "") if name == "TextRegion" else name
+        structure = _STRUCTURE.search(region.get("custom", ""))
+        kind = region.get("type") or (structure[1] if structure else "")
+        kind = kind if name == "TextRegion" else name
         boxes.append(Box(_corners(region, space, place), kind, id, _text(region, space)))
     order, known = page.find(f"{space}ReadingOrder"), None
     if order is not None and len(order):

@@ -107,8 +107,11 @@ def read_text(path: str) -> tuple[bytes, str]:
 
 
 def label_of(kind: str, box: Sequence[float], height: float) -> int:
-    """Return the number of the label for a name, in any spelling; 0 if the name is unknown."""
-    name = re.sub(r"[\W_]", "", kind).lower()
+    """Return the number of the label for a name, in any spelling; 0 if the name is unknown.
+
+    SegmOnto's subtypes and numbers, as in `MainZone:column#1`, do not count.
+    """
+    name = re.sub(r"[:#].*|[\W_]", "", kind).lower()
     if name in _PAGE_NUMBERS:
         label = "page_header" if box[1] + box[3] < height else "page_footer"
     else:
