@@ -75,6 +75,13 @@ def test_an_object_with_boxes_keeps_its_keys(tmp_path):
     assert target.read_text() == text.replace("[ 0 ]", "[0]")
 
 
+def test_words_of_texts_do_not_set_the_encoding(tmp_path):
+    text = "Write charset=iso-8859-1, encoding='x', é"
+    value = {"boxes": [[0, 0, 1, 1]], "name": text}
+    (example,) = read(tmp_path / "a.json", json.dumps(value, ensure_ascii=False))
+    assert example.extra["name"] == text
+
+
 DOCLING = {"body": {"children": refs("texts/0")}, "texts": [item("text", 1, 0, 0, 1, 1)]}
 
 
@@ -96,6 +103,10 @@ DOCLING = {"body": {"children": refs("texts/0")}, "texts": [item("text", 1, 0, 0
         (coco().replace("[10, 50", "[50"), ": image 'a.png': annotation 1: bbox: expected x, y, w"),
         (coco().replace('"id": 1, "im', '"id": 0, "im'), ": image 'a.png': two annotations have"),
         (coco().replace("categories", "kinds"), ": expected docling's JSON"),
+        (
+            coco().replace('"category_id": 2', '"category_id": "2"'),
+            ": image 'a.png': annotation 2: category_id: expected an id of \"categories\", got '2'",
+        ),
         (
             [{"boxes": [[0, 0, 1, 1]], "labels": ["txt"]}],
             ": page 1: box 1: unknown label 'txt'",

@@ -147,6 +147,12 @@ def test_alto_margins_composed_blocks_and_blocks_without_corners(tmp_path):
     assert example.inputs[4, :4].tolist() == [5, 6, 6, 7]
 
 
+def test_alto_hyphens_at_the_end_of_lines_are_in_the_text(tmp_path):
+    text = alto().replace("</TextLine>", '<HYP CONTENT="-"/></TextLine>', 1)
+    (example,) = read(tmp_path, text)
+    assert [*example.page.texts] == ["right & last-", "left", "héad"]
+
+
 def test_alto_pages_share_an_order(tmp_path):
     text = alto()
     start, end = text.index("    <Page"), text.index("  </Layout>")

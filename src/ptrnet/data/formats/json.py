@@ -46,7 +46,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
         got = listed(map(short, rows[0])) if rows and isinstance(rows[0], dict) else short(value)
         raise InputError(
             f"{path}: expected docling's JSON (with the key \"body\"), a layout like COCO's "
-            f'("images" and "annotations"), or objects with "boxes", got {got}'
+            f'("images", "annotations" and "categories"), or objects with "boxes", got {got}'
         )
     document = Document(path, content, encoding, "boxes")
     for k, row in enumerate(rows, 1):
@@ -161,7 +161,12 @@ def _coco_layout(
         if not isinstance(bbox, list) or len(bbox) != 4:
             raise InputError(f"{where}: bbox: expected x, y, width and height, got {short(bbox)}")
         left, top, width, height = (number(v, where, "bbox") for v in bbox)
-        kind = names.get(annotation.get("category_id"), "")
+        category = annotation.get("category_id")
+        if category is not None and category not in names:
+            raise InputError(
+                f'{where}: category_id: expected an id of "categories", got {short(category)}'
+            )
+        kind = names.get(category, "")
         corners = left, top, left + width, top + height
         boxes.append(Box(corners, kind, str(annotation["id"])))
     if len({box.id for box in boxes}) < len(boxes):

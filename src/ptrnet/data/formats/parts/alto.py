@@ -118,10 +118,14 @@ def _corners(block: Element, place: Place) -> tuple[float, float, float, float]:
 
 def _text(block: Element, root: Element) -> str:
     space = root.tag[: root.tag.rfind("}") + 1]
-    return "\n".join(
-        " ".join(word.get("CONTENT", "") for word in line.iter(f"{space}String"))
-        for line in block.iter(f"{space}TextLine")
-    )
+    lines = []
+    for line in block.iter(f"{space}TextLine"):
+        words, hyphens = (
+            [part.get("CONTENT", "") for part in line.iter(space + name)]
+            for name in ("String", "HYP")
+        )
+        lines.append(" ".join(words) + "".join(hyphens))
+    return "\n".join(lines)
 
 
 def _named(order: Element) -> list[str] | None:

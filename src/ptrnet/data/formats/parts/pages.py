@@ -50,6 +50,10 @@ _OTHER_NAMES = {
 _LABEL_OF = {name: label for label, names in _OTHER_NAMES.items() for name in names.split()} | {
     label.replace("_", ""): label for label in LABELS
 }
+# An encoding that XML or HTML declares.
+_ENCODING = re.compile(
+    rb"""<(?:\?xml|meta)\s[^>]*\b(?:encoding|charset)\s*=\s*["']?([\w.:-]+)""", re.IGNORECASE
+)
 # A page number belongs to the header or to the footer, whichever is nearer.
 _PAGE_NUMBERS = {"pagenumber", "numberingzone", "ocrpageno"}
 
@@ -96,7 +100,7 @@ def read_text(path: str) -> tuple[bytes, str]:
     marks = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
     if content[:2] in marks:
         encoding = marks[content[:2]]
-    elif found := re.search(rb"""(?:encoding|charset)\s*=\s*["']?([\w.:-]+)""", content[:1024]):
+    elif found := _ENCODING.search(content[:1024]):
         encoding = found[1].decode()
     try:
         return content.decode(encoding).encode(), encoding
