@@ -51,6 +51,16 @@ def test_each_page_is_an_instance_and_rows_are_sorted_within_it(tmp_path):
     )
 
 
+def test_rows_of_tesseract_are_read_if_they_have_one_level(tmp_path):
+    header = "level\tpage_num\tblock_num\tleft\ttop\twidth\theight\tconf\ttext\n"
+    blocks = "2\t1\t1\t5\t6\t7\t8\t-1\t\n2\t2\t1\t1\t2\t3\t4\t-1\t\n"
+    first, second = read(tmp_path / "a.tsv", header + blocks)
+    assert first.inputs.tolist() == [[5, 6, 12, 14, 0]]
+    assert second.inputs.tolist() == [[1, 2, 4, 6, 0]]
+    with pytest.raises(InputError, match="has boxes of levels 1, 2 in one another; keep the rows"):
+        read(tmp_path / "b.tsv", f"{header}1\t1\t0\t0\t0\t99\t99\t-1\t\n{blocks}")
+
+
 def test_boxes_of_other_files_have_a_header_and_labels(tmp_path):
     target = tmp_path / "a.csv"
     example = Example([[0.5, 0, 1, 1, 3], [0, 0, 0.25, 1, 0]], [1, 0])

@@ -3,6 +3,9 @@
 The header names the corners, as one of `CORNERS`. It may name a column `label`, whose cells may be
 empty, and a column `page`: each of its values is an instance. Without a header, there are four
 columns: left, top, right and bottom. Other columns are kept.
+
+Tesseract's .tsv has boxes in one another: pages, blocks, paragraphs, lines and words, which its
+column `level` tells apart. We read only rows of one level. Its `page_num` is our `page`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,6 +44,14 @@ def read(
             f"y, width, height; and perhaps label and page; got {', '.join(rows[0])[:80]}"
         )
     columns = [names.index(name) for name in named]
+    if {"level", "page_num"} <= {*names}:
+        levels = sorted({row[names.index("level")] for row in rows[1:]})
+        if len(levels) > 1:
+            raise InputError(
+                f"{source}: has boxes of levels {', '.join(levels)[:80]} in one another; keep the "
+                "rows of one level, such as 2 for Tesseract's blocks, or let Tesseract write .hocr"
+            )
+        names[names.index("page_num")] = "page"
     pages: dict[str, list[int]] = {}
     for k in range(header is not None, len(rows)):
         page = rows[k][names.index("page")] if "page" in names else ""
