@@ -142,7 +142,6 @@ def _instances(values: Any, task: Task, target: str | None, ends: Ends) -> tuple
         data, is_one = instances_of(values, task)
     rows = with_ends(data, task, ends)
     if target is not None:
-        formats.check_output(target, task)
         rows = formats.output_format(target, f"drawn.{task.facts.stdout_format}").checked(
             rows, task
         )
@@ -227,10 +226,7 @@ def generate(
     """
     task = tasks.get(task) if isinstance(task, str) else task
     function, source, key = generation(task, Sizes(n), count, seed, labeller, strict)
-    target = None if output is None else fspath(output)
-    if target is not None:
-        formats.check_output(target, task)
-    sink = sink_for(target, source, task, GENERATING, key)
+    sink = sink_for(None if output is None else fspath(output), source, task, GENERATING, key)
     data: Dataset | None = _run(function, source, sink, GENERATING, jobs, backend)
     return data
 

@@ -203,14 +203,10 @@ def open_instances(
         size: rows of a chunk.
 
     Raises:
-        InputError: the file cannot be read, the output cannot be written or cannot hold the
-            instances with their answers, or it is the file itself.
+        InputError: the file cannot be read, or the output is the file itself, or cannot hold the
+            instances with their answers.
     """
-    if output is not None:
-        formats.check_output(output, task)
-    if path != "-":
-        formats.check_input(path)
-    examples = with_ends(formats.read(path, task), task, ends)
+    examples = with_ends(formats.read_instances(path, task), task, ends)
     if output is not None:
         formats.check_not_overwritten(path, output)
         examples = formats.output_format(output, path).checked(examples, task)
@@ -223,6 +219,8 @@ def file_source(path: str, chunks: Iterable[Dataset], output: str | None) -> Sou
     Raises:
         InputError: the file cannot be read.
     """
+    if path != "-":
+        formats.check_input(path)
     if path == "-" or not Path(path).is_file():
         return Source(chunks, None, None, path)
     key = None
@@ -242,12 +240,16 @@ def sink_for(
         source: the source. If it has a key, the run can be resumed.
         activity: the verb of the run, a part of its key.
         key: everything else that decides the result, as JSON: options, the weights' checksum.
+
+    Raises:
+        InputError: the file cannot be written, or its format cannot hold answers or serves another
+            task.
     """
     if output is None:
         return Memory()
     like = source.path or f"drawn.{task.facts.stdout_format}"
     target = formats.output_format(output, like)
-    formats.check_target(output)
+    formats.check_output(output, task)
     if target.capabilities.document and source.path is None:
         raise InputError(
             f"{output}: is written only from the document that has the pages; write to .jsonl"

@@ -114,14 +114,14 @@ def test_a_line_that_cannot_be_used_leaves_nothing(ptrnet, folder, tmp_path):
 
 def test_a_doubt_about_many_lines_is_printed_once(ptrnet, tmp_path, monkeypatch):
     """Once, it was printed for each chunk, because filters of warnings had changed."""
-    read = formats.read
+    read = formats.read_instances
 
     def doubting(*arguments):
         for example in read(*arguments):
             warnings.warn("in.txt: a doubt", AmbiguousInputWarning, stacklevel=1)
             yield example
 
-    monkeypatch.setattr(formats, "read", doubting)
+    monkeypatch.setattr(formats, "read_instances", doubting)
     (tmp_path / "in.txt").write_text("0 1\n" * 3 * CHUNK)
     _, _, errors = ptrnet("solve", "sort", tmp_path / "in.txt", "--output", tmp_path / "o.txt")
     assert errors == "ptrnet: in.txt: a doubt\n"

@@ -9,7 +9,7 @@ import ptrnet
 from ptrnet.cli import run
 from ptrnet.data import formats, stored
 from ptrnet.data.columns import Columns
-from ptrnet.data.groups import code_of, codes_of, grouped, with_groups
+from ptrnet.data.groups import code_of, grouped, with_groups
 from ptrnet.data.infer_task import loosest_task
 from ptrnet.data.tables import infer_sets
 from ptrnet.errors import InputError
@@ -47,19 +47,21 @@ def test_codes_tell_groups_apart_and_do_not_depend_on_the_type_of_a_number():
 )
 def test_refuses_groups_that_are_incomplete_or_not_ids(groups, complaint):
     with pytest.raises(InputError, match=complaint):
-        list(with_groups(examples(groups)))
+        list(with_groups([Dataset.of(examples(groups))]))
 
 
 def test_the_field_of_groups_is_a_key_or_a_field_of_all_elements():
-    by_key = list(with_groups(examples([3, 4], "user"), "user"))
-    assert [e.group for e in by_key] == [code_of(3), code_of(4)]
+    (by_key,) = with_groups([Dataset.of(examples([3, 4], "user"))], "user")
+    assert by_key.groups.tolist() == [code_of(3), code_of(4)]
     elements = [{"user": "a", "x": 1}, {"user": "a", "x": 2}]
-    (by_field,) = with_groups([examples([9])[0].replace(elements=elements)], "user")
-    assert by_field.group == code_of("a")
+    one = Dataset.of([examples([9])[0].replace(elements=elements)])
+    (by_field,) = with_groups([one], "user")
+    assert by_field.groups.tolist() == [code_of("a")]
     for field, complaint in (("x", "differs between elements"), ("y", "expected the field")):
         with pytest.raises(InputError, match=f"line 1: group: .*{complaint}"):
             list(with_groups([by_field], field))
-    assert codes_of(with_groups(examples([None, None]))) is None and codes_of([]) is None
+    (ungrouped,) = with_groups([Dataset.of(examples([None, None]))])
+    assert ungrouped.groups is None
 
 
 def test_datasets_keep_groups_in_slices_and_files(tmp_path):
@@ -105,8 +107,8 @@ def test_groups_of_a_table_survive_the_way_to_lines_and_back(tmp_path):
     for path in (table, back):
         read = infer_sets(formats.table_of(path), columns)
         assert read[0].fields == ("x",) and read[1].groups.tolist() == expected
-    assert codes_of(formats.read(lines, task, Columns())).tolist() == expected
-    assert codes_of(formats.read(lines, task)) is None  # groups are only read if asked for
+    assert Dataset.of(formats.read(lines, task, Columns())).groups.tolist() == expected
+    assert Dataset.of(formats.read(lines, task)).groups is None  # groups are only read if asked for
 
 
 def test_convert_refuses_a_group_without_a_table(tmp_path, capsys):

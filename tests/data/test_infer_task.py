@@ -100,7 +100,7 @@ def test_answers_for_a_known_task_are_refused_as_by_its_reader(
 def test_reads_the_file_once_if_no_answer_is_refused(write_examples, monkeypatch):
     path = write_examples([[2, 0, 1], [0, 1]])
     task = infer_task.infer_task(path).task
-    monkeypatch.setattr(formats, "read", None)  # not called
+    monkeypatch.setattr(formats, "read_instances", None)  # not called
     infer_task.open_for_task(path, task)
     assert infer_task.infer_task(path, "subset").task == task
 
@@ -108,7 +108,7 @@ def test_reads_the_file_once_if_no_answer_is_refused(write_examples, monkeypatch
 def test_refuses_a_file_that_changes_while_it_is_checked(write_examples, monkeypatch):
     path = write_examples([[2, 0, 1], [0, 0]])
     task = replace(infer_task.infer_task(path).task, kind="subset")
-    monkeypatch.setattr(formats, "read", lambda path, task: iter(()))
+    monkeypatch.setattr(formats, "read_instances", lambda path, task: iter(()))
     with pytest.raises(InputError, match=r"mine\.jsonl: was changed while it was read"):
         infer_task.open_for_task(path, task)
 

@@ -21,7 +21,7 @@ from ptrnet.data.arrays import split
 from ptrnet.data.cells import check_id, is_finite_number, is_number
 from ptrnet.errors import InputError, warn_ambiguous
 from ptrnet.tasks.schema import Element, is_missing
-from ptrnet.types import Dataset, Example, Indices
+from ptrnet.types import Dataset, Example
 
 GROUP_KEY = "group"  # the key of a group's id in a line of JSON, unless the user names another key
 NAMED, UNNAMED = 3, 20  # the smallest number of different ids, by whether the name tells them
@@ -69,11 +69,11 @@ def shared_value(example: Example, field: str, option: str) -> Any:
     return value if isinstance(value, str | int | float) else str(value)
 
 
-def with_groups(examples: Iterable[Example], field: str = "") -> Iterator[Example]:
-    """Yield the examples with the codes of their groups.
+def with_groups(chunks: Iterable[Dataset], field: str = "") -> Iterator[Dataset]:
+    """Yield datasets with the codes of their groups.
 
     Args:
-        examples: the examples. If `field` is empty, they may already have groups.
+        chunks: the examples. If `field` is empty, they may already have groups.
         field: the field of the groups' ids; see `shared_value`. If it is empty, the ids are the
             values of GROUP_KEY, or the examples have no groups.
 
@@ -81,23 +81,18 @@ def with_groups(examples: Iterable[Example], field: str = "") -> Iterator[Exampl
         InputError: a group's id is neither a name nor a number, or only some examples have one.
     """
     has_groups = None
-    for example in examples:
-        group = example.group
-        if field or GROUP_KEY in example.extra:
-            value = shared_value(example, field, "group") if field else example.extra[GROUP_KEY]
-            group = code_of(check_id(value, f'{example.source}: "{field or GROUP_KEY}"'))
-        if has_groups is None:
-            has_groups = group is not None
-        elif has_groups != (group is not None):
-            expected = "a group" if has_groups else "no group"
-            raise InputError(f"{example.source}: expected {expected}, as in earlier examples")
-        yield example.replace(group=group)
-
-
-def codes_of(examples: Iterable[Example]) -> Indices | None:
-    """Return the codes `(B,)` of the examples' groups, or None without groups."""
-    codes = [example.group for example in examples]
-    return None if not codes or None in codes else np.array(codes)
+    for data in chunks:
+        groups = list(data.column("group"))
+        for row, example in enumerate(data):
+            if field or GROUP_KEY in example.extra:
+                value = shared_value(example, field, "group") if field else example.extra[GROUP_KEY]
+                groups[row] = code_of(check_id(value, f'{example.source}: "{field or GROUP_KEY}"'))
+            if has_groups is None:
+                has_groups = groups[row] is not None
+            elif has_groups != (groups[row] is not None):
+                expected = "a group" if has_groups else "no group"
+                raise InputError(f"{example.source}: expected {expected}, as in earlier examples")
+        yield data.with_columns(group=groups) if has_groups else data
 
 
 def grouped(data: Dataset, groups: Any) -> Dataset:
@@ -111,8 +106,7 @@ def grouped(data: Dataset, groups: Any) -> Dataset:
         InputError: as in `with_groups`, or the number of groups is wrong.
     """
     if isinstance(groups, str):
-        codes = codes_of(with_groups(data, groups))
-        return data if codes is None else data.with_columns(group=codes.tolist())
+        return next(with_groups([data], groups))
     values = split(groups, "group")
     if len(values) != len(data):
         raise InputError(

@@ -22,7 +22,7 @@ from ptrnet.data.columns import ANSWERS, Columns
 from ptrnet.data.formats.parts.json_values import num_features, records
 from ptrnet.data.groups import SharedFields, common_id, warn_of_ids
 from ptrnet.data.infer_schema import AS_IT_IS, OF_FIELDS, Reading, context_of, infer_schema
-from ptrnet.data.tables import Table, field_names, infer_sets, kind_of_sets, sets_for_task
+from ptrnet.data.tables import Table, field_names, infer_sets, kind_of_sets
 from ptrnet.errors import InputError, listed, short, warn_ambiguous
 from ptrnet.tasks.custom import MAX_LENGTH, MIN_SPREAD, Custom, Kind
 from ptrnet.tasks.schema import Schema
@@ -180,8 +180,8 @@ def open_for_task(path: str, task: Custom, columns: Columns | None = None) -> Da
     loosest = replace(task, kind="sequence", unknown="refuse", missing="fill")  # as `task_of`
     if stored.is_saved(path):
         examples = stored.open_folder(Path(path), loosest)
-    elif opened := formats.open_table(path, columns, task.layout):
-        examples = sets_for_task(*opened, loosest)
+    elif opened := formats.open_sets(path, columns, loosest):
+        examples = opened[0]
     else:
         expected = task.facts.num_features
         if task.facts.schema is None:
@@ -320,7 +320,7 @@ def _refuse(path: str, task: Custom, examples: Dataset, row: int) -> NoReturn:
     if "source" in examples.columns:
         source = examples.columns["source"][row]
     elif not Path(path).is_dir():  # a memory map of a file has no sources: read the file again
-        rows = islice(formats.read(path, replace(task, kind="sequence")), row, row + 1)
+        rows = islice(formats.read_instances(path, replace(task, kind="sequence")), row, row + 1)
         example = next(rows, None)
         source, key = example.source if example else path, '"outputs"'
     if example is None or example.outputs is None:

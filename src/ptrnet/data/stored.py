@@ -138,7 +138,7 @@ def build(path: str, task: Task, folder: Path, group: str = "") -> None:
         parts = ordered_map(read, blocks(path), min(joblib.cpu_count(), num_blocks))
         save(track(parts, f"reading {path}", num_blocks), folder, path)
     else:
-        examples = formats.read(path, task, Columns(group=group))
+        examples = formats.read_instances(path, task, Columns(group=group))
         parts = chunks_of(require_answers(examples), _CHUNK)
         save(track(parts, f"reading {path}", None), folder, path)
 

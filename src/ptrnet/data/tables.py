@@ -185,6 +185,7 @@ def sets_for_task(table: Table, columns: Columns, task: Task, with_answers: bool
         complaint = row.outputs is not None and task.answer_error(len(row.inputs), row.outputs)
         if complaint:
             raise InputError(f"{row.source}: answer: {complaint}")
+    checks.check_feasible(data, task)
     return data
 
 

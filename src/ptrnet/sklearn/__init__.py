@@ -22,7 +22,7 @@ from ptrnet.data.arrays import (
 from ptrnet.data.checks import check_grades, check_outputs, check_weights
 from ptrnet.data.columns import ANSWERS, TrainingColumns, WeightedColumns
 from ptrnet.data.dataset import checked_instances, pairs_of
-from ptrnet.data.tables import Table, answers_in_rows, sets_for_task
+from ptrnet.data.tables import Table, answers_in_rows
 from ptrnet.decoding import Decoder
 from ptrnet.errors import InputError, MissingExtraError, check_int
 from ptrnet.settings import options_of
@@ -219,7 +219,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         if self._reads_frames():
-            table, data = self._sets(X, {})
+            data, table = self._sets(X, {})
             kind = self.solver_.task.facts.kind
             solved = self.solver_.predict(data, self.decoder)
             answers = answers_in_rows(table, solved, kind)
@@ -360,27 +360,26 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
                 X = frame_with(X, columns[key], cells)  # noqa: N806
         return X
 
-    def _sets(self, X: Any, columns: Mapping[str, str]) -> tuple[Table, Dataset]:  # noqa: N803
-        """Return the table of a frame, and its sets. `columns` name those other than the id.
+    def _sets(self, X: Any, columns: Mapping[str, str]) -> tuple[Dataset, Table]:  # noqa: N803
+        """Return the sets of a frame, and its table. `columns` name those other than the id.
 
         A model of wide tables knows the columns of its answers.
         """
-        task, layout = self.solver_.task, self.solver_.task.facts.layout
         has_answers = bool(columns.keys() & {*ANSWERS})
-        if layout.alternatives:
+        if self.solver_.task.facts.layout.alternatives:
             named = WeightedColumns(weight=columns.get("weight", ""))
         else:
             named = WeightedColumns(**{"set_id": self._set_id(), **columns})
-        opened = formats.open_table(X, named, layout, has_answers)
+        opened = formats.open_sets(X, named, self.solver_.task, has_answers)
         if opened is None:
             raise InputError("X: expected a wide table, as that of the training")
-        return opened[0], sets_for_task(*opened, task)
+        return opened[:2]
 
     def _sets_with_answers(self, X: Any, y: Any, sample_weight: Any) -> Dataset:  # noqa: N803
         frame, columns = self._with_answers(X, y, self._columns())
         frame = self._with_rows(frame, columns, weight=sample_weight)
         names = {key: columns[key] for key in (*ANSWERS, "weight") if key in columns}
-        return self._sets(frame, names)[1]
+        return self._sets(frame, names)[0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -757,11 +757,10 @@ class Solver:
             return None
         from ptrnet.data import formats
         from ptrnet.data.columns import WeightedColumns
-        from ptrnet.data.tables import sets_for_task
 
         named = from_mapping(WeightedColumns, columns, "a table")
-        opened = formats.open_table(values, named, self.task.facts.layout, with_answers)
-        return None if opened is None else (sets_for_task(*opened, self.task), opened[0])
+        opened = formats.open_sets(values, named, self.task, with_answers)
+        return None if opened is None else opened[:2]
 
     def _is_wide(self, values: Any) -> bool:
         """Whether values are a wide table, as that of the training: a frame, or rows or a file."""

@@ -45,13 +45,13 @@ def evaluate_file(
     if target is not None:
         formats.check_keeps_extra(target, task)
         columns.check_keys()
-    if path != "-":
-        formats.check_input(path)
-    if (opened := formats.open_table(path, columns, task.facts.layout)) is not None:
-        columns = opened[1]
+    if opened := formats.open_sets(path, columns, task):
+        rows: Iterable[Example] = opened[0]
+        columns = opened[2]
+    else:
+        rows = formats.read_instances(path, task, columns)
     weight = getattr(columns, "weight", "")
-    rows = warned_of_ids(formats.read(path, task, columns, opened))
-    examples = _known(rows, task, target, by, weight)
+    examples = _known(warned_of_ids(rows), task, target, by, weight)
     chunks = trained_range.warned(chunks_of(examples, CHUNK), predictor.decoder)
     source = file_source(path, chunks, target)
     if columns:  # a line of a long table is an element, so `num_rows` does not count instances

@@ -1,12 +1,11 @@
 """Open long tables for `solve_source`: a row is an element, and a set is an instance."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from ptrnet.data import formats
 from ptrnet.data.columns import Columns, check_no_probability
-from ptrnet.data.tables import Table, answered, new_columns, sets_for_task
+from ptrnet.data.tables import Table, answered, new_columns
 from ptrnet.run import CHUNK, Memory, Sink, Source, Whole
 from ptrnet.solver.predict import Predictor
 from ptrnet.solver.scoring import element_probabilities
@@ -17,6 +16,7 @@ from ptrnet.types import Dataset, Ends
 
 def open_sets(
     predictor: Predictor,
+    data: Dataset,
     table: Table,
     columns: Columns,
     path: str,
@@ -26,12 +26,10 @@ def open_sets(
 ) -> tuple[Source, Sink[Any]]:
     """Return the sets of a table as a source, and the sink for their answers.
 
-    See `ptrnet.solver.solving.open_file` for the other arguments.
+    `formats.open_sets` returned the sets, their table and its columns. See
+    `ptrnet.solver.solving.open_file` for the other arguments.
     """
-    # `columns` name the column to write. Only formats that fix the names of columns have true
-    # answers, which a picture shows. Their grades would be written beside the model's answers.
-    known = sets_for_task(table, columns, predictor.task, with_answers=not columns)
-    data = Dataset.of(with_ends(replace(known, grades=None), predictor.task, ends))
+    data = Dataset.of(with_ends(data, predictor.task, ends))
     source = Source(data.chunks(CHUNK), len(data), None, path)
     if target is not None:
         return source, Whole(_writer(predictor, table, columns, target, probability))

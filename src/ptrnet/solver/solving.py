@@ -44,10 +44,8 @@ def open_file(
     """
     task, like = predictor.task, target or "-"
     _check_ends(predictor, ends)
-    formats.check_output(like, task)
-    if path != "-":
-        formats.check_input(path)
-    if opened := formats.open_table(path, columns, task.facts.layout, with_answers=False):
+    formats.check_output(like, task)  # before a table is read
+    if opened := formats.open_sets(path, columns, task, with_answers=False):
         from ptrnet.solver import long_tables  # few files need its imports
 
         return long_tables.open_sets(predictor, *opened, path, target, ends, probability)
@@ -70,7 +68,6 @@ def open_drawn(
     task = predictor.task
     _check_ends(predictor, ends)
     check_no_probability(probability)
-    formats.check_output(target or "-", task)
     drawn = with_ends([Example(inputs, source="the random instance")], task, ends)
     like = f"drawn.{task.facts.stdout_format}"
     instances = formats.output_format(target or "-", like).checked(drawn, task)

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from ptrnet.data.groups import codes_of
 from ptrnet.data.streams import BatchStream, DatasetStream
 from ptrnet.models.base import PointerModel
 from ptrnet.models.set_ptr_net import SetPtrNet
@@ -108,7 +107,7 @@ def mix(
     ):
         return Shares()
     is_shared = len(parts) == 1
-    groups = codes_of(example for part in parts for example in part)
+    groups = Dataset.join(parts).groups
     parts_learned = [stream.learned_by(k, MAX_EXAMPLES) for k in range(len(networks))]
     if is_choice:
         from ptrnet.training.linear_scores import fit_logit

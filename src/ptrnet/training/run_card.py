@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from ptrnet import model_folder, models
-from ptrnet.data.groups import codes_of
 from ptrnet.decoding import Greedy
 from ptrnet.errors import OutOfDistributionWarning, listed
 from ptrnet.evaluation import Evaluation
@@ -182,7 +181,7 @@ def _source(recipe: Recipe) -> str:
 
 def _split(recipe: Recipe, parts: Sequence[Dataset]) -> str:
     """Say by what the examples were split from those of the training."""
-    groups = codes_of(example for part in parts for example in part)
+    groups = Dataset.join(parts).groups
     if groups is not None:
         field = recipe.columns.group
         name = f" (`{field}`)" if field else ""

@@ -76,6 +76,12 @@ def test_random_rankings_survive_a_write_and_a_read(tmp_path):
         assert read.grades.tolist() == known.grades.tolist()
 
 
+@pytest.mark.parametrize("command", ["solve", "evaluate"])
+def test_models_of_other_tasks_refuse_the_format(tmp_path, capsys, command):
+    assert run([command, "hull", written(tmp_path, LETOR)]) == 2
+    assert ".svmlight files are for task custom, not for hull" in capsys.readouterr().err
+
+
 def test_convert_keeps_comments_and_numbers(tmp_path):
     path, lines, again = written(tmp_path, LETOR), tmp_path / "r.jsonl", tmp_path / "again.svm"
     assert run(["convert", path, str(lines)]) == 0

@@ -346,12 +346,7 @@ def output_format(path: str, like: str | None) -> Format:
 # Reading
 
 
-def read(
-    path: str,
-    task: Task,
-    columns: "Columns | None" = None,
-    opened: "tuple[Table, Columns] | None" = None,
-) -> Iterator[Example]:
+def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Example]:
     """Yield the examples of a file.
 
     Args:
@@ -359,26 +354,40 @@ def read(
         task: the task of the examples.
         columns: the columns of ids and answers, if the file is a long table; and the field of
             groups. If `columns` are None, groups are not read.
-        opened: the table of the file, if `open_table` has already read it.
     """
+    opened = open_sets(path, columns, task)
+    yield from read_instances(path, task, columns) if opened is None else opened[0]
+
+
+def read_instances(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Example]:
+    """As `read`, for a file that is not a table of sets."""
     source = input_format(path)
     source.check(path, task)
-    opened = opened or open_table(path, columns, task.facts.layout)
-    if opened is not None:
-        from ptrnet.data.tables import sets_for_task
-
-        examples: Iterable[Example] = sets_for_task(*opened, task)
-    else:
-        examples = source.module.read(path, task)
-        if columns is not None:
-            examples = with_groups(examples, columns.group)
-    chunk = Dataset.of([])
     # Check each example of standard input immediately: the next example may come much later.
-    for chunk in chunks_by_elements(examples, 1 if path == "-" else _CHECKED_TOGETHER):
+    size = 1 if path == "-" else _CHECKED_TOGETHER
+    chunks, chunk = chunks_by_elements(source.module.read(path, task), size), Dataset.of([])
+    for chunk in chunks if columns is None else with_groups(chunks, columns.group):
         checks.check_feasible(chunk, task)
         yield from chunk
     if not len(chunk):
         raise InputError(f"{display_name(path)}: holds no instance")
+
+
+def open_sets(
+    table: Any, columns: "Columns | None", task: Task, with_answers: bool = True
+) -> "tuple[Dataset, Table, Columns] | None":
+    """As `open_table`, but also return the sets, which are read for a task.
+
+    The task knows how the rows of wide tables hold sets.
+    """
+    if isinstance(table, str | Path):
+        input_format(str(table)).check(str(table), task)
+    opened = open_table(table, columns, task.facts.layout, with_answers)
+    if opened is None:
+        return None
+    from ptrnet.data.tables import sets_for_task
+
+    return sets_for_task(*opened, task, with_answers), *opened
 
 
 def open_table(
@@ -396,7 +405,7 @@ def open_table(
         table: a file, a frame, or a list of dictionaries.
         columns: the names of columns that the user gave.
         layout: how the rows of tables hold sets, if a model knows it.
-        with_answers: whether to read the answers of wide tables.
+        with_answers: whether to read the answers, if the table is wide.
     """
     path = str(table) if isinstance(table, str | Path) else ""
     if path == "-" and columns:
