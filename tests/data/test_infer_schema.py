@@ -1,9 +1,12 @@
 """Fields of a user's elements are inferred to be numbers or categories, or are refused."""
 
+from datetime import datetime
+
 import numpy as np
 import pytest
 
 from ptrnet import InputError
+from ptrnet.data import formats
 from ptrnet.data.columns import Columns
 from ptrnet.data.infer_schema import MAX_CATEGORIES, Reading, context_of, infer_schema
 from ptrnet.data.tables import Table, infer_sets
@@ -114,7 +117,17 @@ def test_context_is_constant_within_sets_but_differs_between_them():
         context_of(data, schema, ["x"])
 
 
-@pytest.mark.parametrize("texts", [("3.5", "2", "1e3"), ("52,5", "13,4")])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("3.5", "2", "1e3"),
+        ("52,5", "13,4"),
+        ("€ 1,200.50", "€ 3.50"),
+        ("", "€ 3.50", "€ 4.20"),
+        ("3,50 €", "4 €", "n/a"),
+        ("$3", "$4"),
+    ],
+)
 def test_warns_of_quoted_numbers(texts):
     offers = [{"price": text} for text in texts]
     with pytest.warns(
@@ -123,8 +136,49 @@ def test_warns_of_quoted_numbers(texts):
         assert infer_schema([(offers, "x")]).categories == (tuple(sorted(texts)),)
 
 
+def test_warns_of_columns_that_are_not_read_because_they_are_like_names():
+    """Prices with the sign of a currency come first, because a model should read them."""
+    rows = [
+        {"order": k // 2, "title": f"offer {k}", "price": f"€ {k}.50", "rating": k % 5}
+        for k in range(MAX_CATEGORIES + 2)
+    ]
+    table, columns = Table.of(rows), Columns(set_id="order")
+    with pytest.warns(AmbiguousInputWarning) as caught:
+        schema, _ = infer_sets(table, columns)
+    assert schema.fields == ("rating",)
+    assert [str(warning.message) for warning in caught] == [
+        '"price", "title": more than 1000 different texts, such as \'€ 0.50\', so the model does '
+        "not read these fields; write numbers as 1234.5, without quotes or units"
+    ]
+    infer_sets(table, columns, Reading(("rating",)))  # without a warning
+
+
+def test_the_index_of_a_frame_in_parquet_is_not_a_field(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"order": np.arange(12) // 3, "price": np.arange(12.0) % 5})
+    frame["bought"] = frame.index % 3 == 0
+    frame.sample(frac=1, random_state=1).to_parquet(tmp_path / "offers.parquet")
+    columns = Columns(set_id="order", chosen="bought")
+    table, columns = formats.open_table(str(tmp_path / "offers.parquet"), columns)
+    assert "__index_level_0__" in table.columns
+    assert infer_sets(table, columns)[0].fields == ("price",)
+
+
+def test_dates_are_refused_with_advice():
+    with pytest.raises(InputError, match=r'"day": expected a number or a text, got the date 2025'):
+        infer_sets(Table.of([{"day": datetime(2025, 1, 31), "set": 2}]), Columns(set_id="set"))
+
+
 @pytest.mark.parametrize(
-    "texts", [("007", "12"), ("3.5", "XL"), ("red", "v2.0"), ("<5", ">10"), ("030 12", "030 13")]
+    "texts",
+    [
+        ("007", "12"),
+        ("3.5", "XL"),
+        ("red", "v2.0"),
+        ("<5", ">10"),
+        ("030 12", "030 13"),
+        ("3 kg", ""),
+    ],
 )
 def test_codes_are_categories_without_a_warning(texts):
     infer_schema([([{"code": text} for text in texts], "x")])

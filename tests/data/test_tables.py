@@ -501,7 +501,8 @@ def test_columns_are_found_by_name_and_others_are_ignored():
 
 def test_ids_and_texts_of_many_values_are_not_fields_by_default():
     rows = [{"s": k // 2, "id": k, "title": f"t{k}", "x": k} for k in range(2002)]
-    schema, _ = infer_sets(Table.of(rows), Columns(set_id="s"))
+    with pytest.warns(AmbiguousInputWarning, match=r'^"title": more than 1000 different texts'):
+        schema, _ = infer_sets(Table.of(rows), Columns(set_id="s"))
     assert schema.fields == ("x",)
     with pytest.raises(InputError, match="expected at most 1000 different texts, got more"):
         infer_sets(Table.of(rows), Columns(set_id="s"), Reading(["title"]))

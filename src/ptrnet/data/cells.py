@@ -21,6 +21,7 @@ from ptrnet.errors import InputError, short
 from ptrnet.tasks.schema import LARGEST_UNROUNDED, is_empty, is_missing
 
 _ID_NAMES = {"", "#", "id", "index", "no", "nr", "number", "node", "unnamed: 0", "rownames"}
+_ID_NAMES |= {"__index_level_0__"}  # pandas writes the index of a frame's rows to Parquet
 # 007 and 1_000 do not match, because people write codes and names like this.
 _PLAIN = re.compile(r"[+-]?(0|[1-9][0-9]*|[0-9]*\.[0-9]+|(0|[1-9][0-9]*)\.)([eE][+-]?[0-9]+)?")
 # Digits, perhaps in groups or with a decimal comma, a currency before them, a unit behind them.

@@ -2,9 +2,11 @@
 
 from array import array
 from collections.abc import Iterable, Sequence
+from datetime import date
 from itertools import islice
 from operator import eq
 from typing import Any, NamedTuple
+from unicodedata import category
 
 import numpy as np
 
@@ -34,6 +36,7 @@ COUNTED = 20_000  # if a field has more numbers, we count a sample of at most th
 # A numeric field may hold codes if it has this many different numbers, if all of them are whole,
 # and if each number occurs CODE_REPEATS times on average.
 FEWEST_CODES, MOST_CODES, CODE_REPEATS = 3, 30, 10
+WRITE_NUMBERS = "write numbers as 1234.5, without quotes or units"
 _TOGETHER = 256  # how many instances are read at once
 
 
@@ -125,6 +128,12 @@ class Field:
             kind = "a text" if isinstance(value, str) else "a number"
             if is_missing(value):
                 self.missing = self.missing or place(k)
+            elif isinstance(value, date):
+                raise InputError(
+                    f'{place(k)}: "{self.name}": expected a number or a text, got the date '
+                    f"{value}; make a number of it, such as the month, or list the "
+                    "fields that the model should read (fields)"
+                )
             elif kind != (self._kind or kind):
                 raise InputError(
                     f'{place(k)}: "{self.name}": expected {self._kind} as before, got '
@@ -213,14 +222,20 @@ class Field:
     def has_foreign_numbers(self) -> bool:
         """Whether all texts are numbers, in quotes or in a notation that we do not read.
 
-        At least one text has a point or a comma.
+        At least one text has a point, a comma or the sign of a currency. Missing values do not
+        matter.
         """
         if self.is_number or self._is_categorical:
             return False
-        with_points = [text.replace(",", ".", 1) for text in self.texts]
-        return any("." in text for text in with_points) and (
-            all(map(is_finite_number, with_points)) or are_foreign_numbers(self.texts)
-        )
+        texts = [text for text in self.texts if not is_missing(text)]
+        with_points = [text.replace(",", ".", 1) for text in texts]
+        has_sign = any("." in text or category(text[0]) == "Sc" for text in with_points)
+        return has_sign and (all(map(is_finite_number, with_points)) or are_foreign_numbers(texts))
+
+    @property
+    def example(self) -> str:
+        """The first text in alphabetical order that does not mean a missing value."""
+        return min((text for text in self.texts if not is_missing(text)), default="")
 
 
 def _has_surrogates(text: str) -> bool:
@@ -262,8 +277,8 @@ def schema_of(fields: Sequence[Field], reading: Reading = AS_IT_IS) -> Schema:
     if foreign := [field for field in fields if field.has_foreign_numbers]:
         names = listed(f'"{field.name}"' for field in foreign)
         warn_ambiguous(
-            f"{names}: texts such as {short(min(foreign[0].texts))} are read as categories; write "
-            "numbers as 1234.5, without quotes or units"
+            f"{names}: texts such as {short(foreign[0].example)} are read as categories; "
+            f"{WRITE_NUMBERS}"
         )
     return Schema(
         tuple(field.name for field in fields),

@@ -20,7 +20,16 @@ from ptrnet.data import cells, checks
 from ptrnet.data.arrays import columns_of, is_frame, split
 from ptrnet.data.columns import ANSWERS, WIDE_TABLES, Columns
 from ptrnet.data.groups import GROUP_KEY, code_of
-from ptrnet.data.infer_schema import AS_IT_IS, Field, Reading, check_names, check_read, schema_of
+from ptrnet.data.infer_schema import (
+    AS_IT_IS,
+    MAX_CATEGORIES,
+    WRITE_NUMBERS,
+    Field,
+    Reading,
+    check_names,
+    check_read,
+    schema_of,
+)
 from ptrnet.errors import InputError, listed, short, warn_ambiguous
 from ptrnet.files import checksum
 from ptrnet.tasks.base import Task
@@ -214,7 +223,7 @@ def infer_sets(
     check_names(names, source)
     check_read("categories", categories, names)
     codes = np.repeat(np.arange(len(sets)), sets.sizes)
-    seen, of_texts = [], []
+    seen, of_texts, of_names = [], [], []
     for name in names:
         if name not in known and table.default is None:
             raise InputError(
@@ -233,7 +242,10 @@ def infer_sets(
             of_texts.append(name)
         if fields or summary.is_category or not summary.is_like_names:
             seen.append(summary)
+        else:
+            of_names.append(summary)
     _warn_of_typos(table, of_texts)
+    _warn_of_names(of_names)
     if not seen:
         raise InputError(f"{source}: expected a field to learn from, got none")
     schema = schema_of(seen, reading)
@@ -341,6 +353,20 @@ def _warn_of_typos(table: Table, names: Sequence[str]) -> None:
             advice = f"because of such cells, {len(typos)} columns are read as texts: {columns}"
         first = next(iter(typos.values()))
         warn_ambiguous(f"{first}; {advice}")
+
+
+def _warn_of_names(fields: Sequence[Field]) -> None:
+    """Warn of fields that the model does not read, because they have too many different texts."""
+    if not fields:
+        return
+    first, *rest = sorted(fields, key=lambda field: not field.has_foreign_numbers)
+    names = listed(f'"{field.name}"' for field in (first, *rest))
+    warn_ambiguous(
+        f"{names}: more than {MAX_CATEGORIES} different texts, such as {short(first.example)}, so "
+        f"the model does not read {'these fields' if rest else 'the field'}"
+        + f"; {WRITE_NUMBERS}"
+        * first.has_foreign_numbers
+    )
 
 
 # The functions below take a table whose rows are sorted: those of set k are from `starts[k]` on.
