@@ -27,11 +27,11 @@ from ptrnet.types import Dataset
 
 
 class Fitted(NamedTuple):
-    """A fitted model, the facts that are saved with it, and a note that the user reads."""
+    """A fitted model, its coefficients if it has some, and a note that the user reads."""
 
     model: PointerModel
-    facts: Mapping[str, Any] = {}
-    note: object = ""
+    coefficients: Mapping[str, Any] = {}  # see `ptrnet.solver.coefficients.Coefficients`
+    note: str = ""
 
 
 def train_at_once(
@@ -56,19 +56,21 @@ def train_at_once(
     parts = open_valid(recipe, stream)
     assert isinstance(stream, DatasetStream)
     fitted = FITS[name](stream.learned_by(0, len(stream.examples)), recipe)
-    facts = {"n": str(recipe.data.n), **fitted.facts}
+    facts: dict[str, Any] = {"n": str(recipe.data.n)}
+    if fitted.coefficients:
+        facts["coefficients"] = fitted.coefficients
     saved = model_folder.Saved(fitted.model.float().eval(), recipe.task, facts)
     saved = without_positions(saved, recipe)
     run_folder.create(output)
     with run_folder.locked(output):
         run_folder.write_recipe(output, recipe)
-        for fact, value in fitted.facts.items():
-            with atomic_path(output / f"{fact}.json") as path:
-                path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+        if fitted.coefficients:
+            with atomic_path(output / run_folder.COEFFICIENTS) as path:
+                path.write_text(json.dumps(fitted.coefficients, indent=2) + "\n", encoding="utf-8")
         model_folder.save(output, saved)
         write_card(output, saved, recipe, [features_read(part, saved) for part in parts], Shares())
-    if note := str(fitted.note):
-        print(note, file=sys.stderr)
+    if fitted.note:
+        print(fitted.note, file=sys.stderr)
     return saved
 
 
@@ -80,7 +82,7 @@ def _fit_logit(learned: Dataset, recipe: Recipe) -> Fitted:
     assert isinstance(model, ConditionalLogit)
     with torch.no_grad():
         model.weights.copy_(torch.from_numpy(weights))
-    return Fitted(model, {"coefficients": coefficients.to_dict()}, coefficients)
+    return Fitted(model, coefficients.to_dict(), str(coefficients))
 
 
 def _fit_chooser(learned: Dataset, recipe: Recipe) -> Fitted:
