@@ -82,7 +82,7 @@ class Page(NamedTuple):
     document: Document | None = None  # None if orders are not written into the file
     ids: Sequence[str] = ()  # the n ids of the boxes in the document
     place: Any = None  # where the document holds the order; only its reader knows the form
-    texts: Sequence[str] = ()  # the n texts of the boxes; empty if the file has none
+    texts: Sequence[str] = ()  # the n texts of the boxes; empty if its format has none
     size: tuple[float, float] | None = None  # width and height, in the unit of the boxes
     image: str = ""  # the path of the page's image, which may not exist; empty if unknown
 

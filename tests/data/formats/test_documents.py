@@ -217,6 +217,28 @@ def test_texts_are_written_in_reading_order(tmp_path):
         assert target.read_text(encoding="utf-8") == "héad\nleft\nright & last\n\f"
 
 
+def test_pages_without_texts_are_empty_in_plain_text(tmp_path):
+    target = tmp_path / "out.txt"
+    for kind in ("page-xml", "alto", "hocr", "docling"):
+        (full,) = read(make(tmp_path, kind))
+        (empty,) = read(make(tmp_path, kind, boxes={"x": (1, 2, 3, 4)}))
+        formats.write(str(target), [full, empty], TASK)
+        *_, first, second, end = target.read_text(encoding="utf-8").split("\f")
+        assert "right & last" in first and second == end == ""
+
+
+def test_a_folder_names_what_it_cannot_hold(tmp_path, capsys):
+    path = tmp_path / "boxes.jsonl"
+    path.write_text('{"boxes": [[0, 0, 1, 1]]}\n')
+    words = ["label", TASK.name, str(path), "--labeller", "xy-cut", "--output"]
+    assert run([*words, f"{tmp_path}/out/"]) == 2
+    message = "boxes.jsonl:1: a folder holds only documents into which answers are written; write"
+    assert message in capsys.readouterr().err
+    assert run([*words, f"{tmp_path}/out"]) == 2
+    assert "or for a new folder of pages a slash at the end" in capsys.readouterr().err
+    assert [*tmp_path.iterdir()] == [path]
+
+
 def test_a_bad_page_among_others_is_left_out_with_a_warning(tmp_path):
     path = tmp_path / "a.json"
     text = coco().replace('"images": [', '"images": [{"id": 6, "file_name": "b.png"}, ')

@@ -176,7 +176,9 @@ class Format:
             if count and not can.multiple and example.page is None:
                 start, lost, needs = self.kind, "holds one instance", "multiple"
             elif can.document and not self._is_of(example, document):
-                start, lost, needs = self.kind, "holds only the document that was read", "multiple"
+                lost, needs = "holds only documents into which answers are written", "multiple"
+                if self.extension:
+                    start, lost = self.kind, "holds only the document that was read"
             elif example.distance != EXPLICIT and can.distances == (EXPLICIT,):
                 lost = "holds a matrix of distances, and cannot hold points"
             # A chained comparison: the distance is Euclidean, and `can.distances` lacks EUCLIDEAN.
@@ -298,7 +300,10 @@ def format_of(path: str) -> Format:
         return get("svmlight")
     extension = _ALIASES.get(extension, extension)
     if not extension:
-        raise InputError(f"{path}: expected an extension, one of .{', .'.join(names())}")
+        raise InputError(
+            f"{path}: expected an extension, one of .{', .'.join(names())}; or for a new folder of "
+            "pages a slash at the end"
+        )
     return get(extension)
 
 

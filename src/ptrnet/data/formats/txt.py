@@ -5,8 +5,8 @@ first index at the end. `<ENDT>` separates triangles. We write answers in this f
 hulls and tours without the repeated index. Triangles may be without any `<ENDT>`, or may have an
 `<ENDT>` after the last triangle.
 
-Pages that were read with their texts, such as those of a PDF, are written as plain text: the texts
-of the boxes in reading order, and a form feed after each page.
+Pages of documents with texts, such as PAGE-XML or PDF, are written as plain text: the texts of the
+boxes in reading order, and a form feed after each page.
 """
 
 from collections.abc import Iterable, Iterator

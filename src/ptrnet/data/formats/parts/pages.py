@@ -64,7 +64,7 @@ class Box(NamedTuple):
     corners: Sequence[float]  # left, top, right, bottom; y down
     kind: str = ""  # the name of its class in the document; empty if it has none
     id: str = ""
-    text: str = ""
+    text: str | None = None  # None: boxes of this kind of documents have no texts
 
 
 @dataclass
@@ -199,14 +199,14 @@ def _example(
     outputs = None
     if layout.order is not None and len(layout.order) == len(boxes):
         outputs = checks.check_answer(layout.order, len(boxes), task, sheet.source)
-    texts = [box.text for box in boxes]
+    texts = [box.text for box in boxes if box.text is not None]
     image = str(Path(path).parent / layout.image) if layout.image else ""
     page = Page(
         sheet.name,
         document,
         [box.id for box in boxes],
         layout.place,
-        texts if any(texts) else (),
+        texts,
         layout.size,
         image,
     )
