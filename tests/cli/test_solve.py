@@ -1,6 +1,7 @@
 """`ptrnet solve`."""
 
 import json
+import re
 import subprocess
 import sys
 import warnings
@@ -15,6 +16,7 @@ from ptrnet.errors import AmbiguousInputWarning
 from ptrnet.run import CHUNK
 from ptrnet.types import Example
 from tests.cli.test_bulk import interrupted
+from tests.support.pages import BOXES, hocr
 
 COUNT = 2 * CHUNK + 40
 TABLE = "id,x,y\n7,0,0\n8,1,0\n9,0,1\n10,0.2,0.2\n"
@@ -169,6 +171,18 @@ def test_solve_json_is_one_document(ptrnet, model, points):
     assert code == 0 and len(document["answers"]) == 30
     assert document["decoder"] == "beam" and document["task"] == "hull"
     assert all(a["log_likelihood"] <= 0 for a in document["answers"])
+
+
+def test_solve_json_names_pages_and_their_boxes(tmp_path, ptrnet):
+    """Readers sort boxes and leave out pages, so indices alone do not tell which ones are meant."""
+    page, out = tmp_path / "a.hocr", tmp_path / "b.hocr"
+    empty = "<div class='ocr_page' id='p0'></div>"
+    page.write_text(hocr().replace("<div class='ocr_page'", f"{empty}<div class='ocr_page'"))
+    code, document, _ = ptrnet("solve", "reading-order", page, "--json", "--output", out)
+    (answer,) = json.loads(document)["answers"]
+    assert code == 0 and answer["source"] == f"{page}:6"
+    ids = [answer["ids"][i] for i in answer["outputs"]]
+    assert ids == re.findall("<div class='ocr_carea' id='(.)'", out.read_text()) != [*BOXES]
 
 
 def test_solve_csv_gives_rows_in_the_answers_order(tmp_path, ptrnet, model):

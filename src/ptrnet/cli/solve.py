@@ -226,5 +226,9 @@ def _rows(task: "Task", answered: "Dataset") -> list[dict[str, Any]]:
         row = {"outputs": example.outputs.tolist(), "log_likelihood": example.log_prob}
         if names := task.facts.layout.names_in(example.elements):
             row["alternatives"] = names
+        if page := example.page:  # pages may be left out, and readers sort boxes
+            row = {"source": example.source, **row}
+            if any(page.ids):
+                row["ids"] = list(page.ids)
         rows.append({**row, **summary.answer_stats(task, example)})
     return rows
