@@ -20,7 +20,19 @@ def test_labels_and_the_size_of_the_page_are_optional():
         assert is_one
         np.testing.assert_array_equal(data.inputs(0), np.pad(BOXES, ((0, 0), (0, 1))))
     named = {"boxes": BOXES, "labels": ["text", None, "title"]}
-    assert instances_of(named, TASK)[0].inputs(0)[:, 4].tolist() == [1, 0, 3]
+    for labels in (named["labels"], np.array(named["labels"], object)):
+        data, _ = instances_of({**named, "labels": labels}, TASK)
+        assert data.inputs(0)[:, 4].tolist() == [1, 0, 3]
+
+
+def test_columns_of_a_frame_are_found_by_their_names():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(BOXES, columns=["left", "top", "right", "bottom"])
+    others = frame[["bottom", "top", "right", "left"]].assign(page=1, text="a", conf=0.5)
+    for given in (frame, others, pandas.DataFrame(BOXES)):
+        assert instances_of(given, TASK)[0].inputs(0)[:, :4].tolist() == BOXES
+    with pytest.raises(InputError, match=r"expected the columns left, top, .* got 'x, y, width, h"):
+        instances_of(pandas.DataFrame(BOXES, columns=["x", "y", "width", "height"]), TASK)
 
 
 @pytest.mark.parametrize(

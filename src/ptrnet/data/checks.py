@@ -46,13 +46,16 @@ def encode(values: Any, task: Task, source: str) -> Floats:
     Args:
         values: numbers `(n, d)`, or `(n,)` if d is 1, in any form that `real_array` accepts. Or
             elements with named fields: dictionaries, or a frame. A task with a schema reads the
-            fields of its schema. Other tasks read all numeric fields. If there are more than d
-            numeric fields, other tasks leave out fields with names of ids.
+            fields of its schema, and a task with `number_names` the columns of these names. Other
+            tasks read all numeric fields. If there are more than d numeric fields, other tasks
+            leave out fields with names of ids.
 
     Raises:
         InputError: the values have another form, or ids would be read as coordinates.
     """
     d, schema = task.facts.num_features, task.facts.schema
+    if is_frame(values):
+        values = _named_numbers(values, task, source)
     elements = records_of(values)
     if schema is not None:
         if elements is not None:
@@ -80,6 +83,22 @@ def encode(values: Any, task: Task, source: str) -> Floats:
             raise InputError(f"{source}: expected at least one element, got none")
         raise InputError(f"{source}: expected shape (n, {d}) for {task.name}, got {array.shape}")
     return array
+
+
+def _named_numbers(frame: Any, task: Task, source: str) -> Any:
+    """Return the columns of a frame that have the names of an element's numbers.
+
+    If the numbers of the task or the columns have no names, return the frame.
+    """
+    names, columns = task.facts.number_names, list(frame.columns)
+    if not names or not all(isinstance(name, str) for name in columns):
+        return frame
+    found = [name for name in names if name in columns]
+    if len(found) < len(names) - task.facts.optional_features:
+        raise InputError(
+            f"{source}: expected the columns {', '.join(names)}, got {short(', '.join(columns))}"
+        )
+    return frame[found]
 
 
 def check_instances(data: Dataset, task: Task) -> None:

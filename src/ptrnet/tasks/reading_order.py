@@ -160,7 +160,7 @@ class ReadingOrder(Task):
                 )
         if labels is None:
             return boxes
-        if not isinstance(labels, Sequence) or len(labels) != len(boxes):
+        if not _is_list(labels) or len(labels) != len(boxes):
             raise InputError(
                 f'{source}: "labels": expected a label or null for each of {len(boxes)} boxes'
             )
