@@ -200,7 +200,7 @@ def test_refuses_categories_that_are_not_fields(tmp_path, capsys, categories, co
     command = ["train", "--data", data, "--set-id", "trip", "--chosen", "taken", *OPTIONS]
     assert run([*command, "--categories", categories, "--output", str(tmp_path / "m")]) == 2
     assert complaint in capsys.readouterr().err and not (tmp_path / "m").exists()
-    with pytest.raises(InputError, match="fit: categories can be given only if elements are"):
+    with pytest.raises(InputError, match="fit: categories needs elements with named"):
         ptrnet.fit([([[1.0], [2.0]], [0])], "choice", categories=["x"], **TINY)
 
 

@@ -403,7 +403,7 @@ def test_signs_of_numbers_without_names_are_refused(tmp_path):
     (tmp_path / "d.jsonl").write_text('{"inputs": [[1, 2], [2, 1]], "outputs": [0]}\n')
     with pytest.raises(ptrnet.InputError, match="increasing needs elements with named fields"):
         infer_recipe(str(tmp_path / "d.jsonl"), {"increasing": "price"})
-    with pytest.raises(ptrnet.InputError, match="increasing can be given only if elements are"):
+    with pytest.raises(ptrnet.InputError, match="fit: increasing needs elements with named"):
         ptrnet.fit([([[1.0, 2], [2, 1]], [0])] * 20, "choice", increasing="price", steps=1)
 
 

@@ -60,6 +60,15 @@ class Reading(NamedTuple):
     # The fields of which a higher number never makes an element more probable.
     decreasing: Sequence[str] = ()
 
+    def check_unused(self, source: str) -> None:
+        """Refuse names of fields, because the elements are rows of numbers."""
+        for name in OF_FIELDS:
+            if getattr(self, name):
+                raise InputError(
+                    f"{source}: {name} needs elements with named fields (objects, dictionaries or "
+                    "data frames), got rows of numbers"
+                )
+
 
 AS_IT_IS = Reading()
 # The names of fields that a user may list.

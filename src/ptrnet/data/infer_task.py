@@ -21,7 +21,7 @@ from ptrnet.data.arrays import records_of
 from ptrnet.data.columns import ANSWERS, Columns
 from ptrnet.data.formats.parts.json_values import num_features, records
 from ptrnet.data.groups import SharedFields, common_id, warn_of_ids
-from ptrnet.data.infer_schema import AS_IT_IS, OF_FIELDS, Reading, context_of, infer_schema
+from ptrnet.data.infer_schema import AS_IT_IS, Reading, context_of, infer_schema
 from ptrnet.data.tables import Table, field_names, infer_sets, kind_of_sets
 from ptrnet.errors import InputError, listed, short, warn_ambiguous
 from ptrnet.tasks.custom import MAX_LENGTH, MIN_SPREAD, Custom, Kind
@@ -74,15 +74,10 @@ def infer_task(
     first, place = next(formats.instances(path))
     if records_of(first) is not None:
         pairs = ((records(*pair), pair[1]) for pair in formats.instances(path))
-        schema = infer_schema(shared.watch(pairs), reading)
-        loosest = task_of(schema)
+        loosest = task_of(infer_schema(shared.watch(pairs), reading))
     else:
+        reading.check_unused(path)
         loosest = loosest_task(num_features(first, place))
-        for name in OF_FIELDS:
-            if getattr(reading, name):
-                raise InputError(
-                    f"{path}: {name} needs elements with named fields, got rows of numbers"
-                )
     examples = stored.open_file(path, loosest, reading.group)
     if examples.groups is None:
         warn_of_ids(shared.ids, loosest.fields, path)

@@ -622,21 +622,15 @@ def new_columns(
         of_p = [f"{probability or 'probability'}_{each}" for each in layout.names]
     elif probability and layout.outside:
         of_p.append(f"{probability}_{layout.outside}")
-    known = table.origin.table.columns if table.origin else table.columns
-    for new in names:
+    known = {*(table.origin.table if table.origin else table).columns}
+    advice = f"name another column for the answers (--{role})"
+    of_names = "rename it" if layout.alternatives else advice
+    of_probabilities = "name another column for the probabilities (--probability)"
+    for new in (*names, *of_p):
         if new in known:
-            advice = (
-                "rename it"
-                if layout.alternatives
-                else (f"name another column for the answers (--{role})")
-            )
+            advice = of_probabilities if new in of_p else of_names
             raise InputError(f'{table.source}: has a column "{new}" already; {advice}')
-    for new in of_p:
-        if new in known or new in names:
-            raise InputError(
-                f'{table.source}: has a column "{new}" already; name another column for the '
-                "probabilities (--probability)"
-            )
+        known.add(new)
     return names, of_p
 
 

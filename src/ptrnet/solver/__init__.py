@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from ptrnet import model_folder, tasks
-from ptrnet.data.arrays import frame_like, is_frame, series_like
+from ptrnet.data.arrays import frame_like, series_like
 from ptrnet.data.dataset import examples_of, has_answer, instances_of, one_example
 from ptrnet.decoding import Decoder
 from ptrnet.errors import InputError, ModelError, unknown
@@ -748,30 +748,15 @@ class Solver:
     def _read_sets(
         self, values: Any, columns: Mapping[str, str], with_answers: bool = False
     ) -> "tuple[Dataset, Table] | None":
-        """Return the sets of a table, and the table; None if `values` are not a table of sets.
-
-        They are one if columns are named, or if the model was trained on a wide table and the
-        values are one.
-        """
-        if columns.keys() <= {"group"} and not self._is_wide(values):
-            return None
+        """Return the sets of a table, and the table; None if `values` are not a table of sets."""
+        if columns.keys() <= {"group"} and not self.task.facts.layout.alternatives:
+            return None  # without the imports of tables
         from ptrnet.data import formats
         from ptrnet.data.columns import WeightedColumns
 
         named = from_mapping(WeightedColumns, columns, "a table")
         opened = formats.open_sets(values, named, self.task, with_answers)
         return None if opened is None else opened[:2]
-
-    def _is_wide(self, values: Any) -> bool:
-        """Whether values are a wide table, as that of the training: a frame, or rows or a file."""
-        layout = self.task.facts.layout
-        if not layout.alternatives:
-            return False
-        if isinstance(values, list) and values and isinstance(values[0], Mapping):
-            return layout.is_wide(values[0])
-        return (
-            layout.is_wide(values.columns) if is_frame(values) else isinstance(values, str | Path)
-        )
 
     def _known(self, values: Any) -> tuple[Dataset, bool]:
         """Validate examples as `examples_of` does, and warn of them."""

@@ -14,7 +14,7 @@ from ptrnet.data.arrays import count_features, is_frame, named_records_of, split
 from ptrnet.data.columns import TrainingColumns
 from ptrnet.data.dataset import checked_examples, example_name, inputs_and_outputs, pairs_of
 from ptrnet.data.groups import SharedFields, grouped, warn_of_ids
-from ptrnet.data.infer_schema import OF_FIELDS, infer_schema
+from ptrnet.data.infer_schema import infer_schema
 from ptrnet.data.infer_task import (
     InferredTask,
     Reading,
@@ -296,12 +296,7 @@ def _loosest_task(
         places = [f"{source}: inputs" for source in sources]
         watched = shared.watch(zip(rows, places, strict=True))
         return task_of(infer_schema(watched, reading))
-    for name in OF_FIELDS:
-        if getattr(reading, name):
-            raise InputError(
-                f"fit: {name} can be given only if elements are dictionaries, or instances are "
-                "data frames"
-            )
+    reading.check_unused("fit")
     return loosest_task(count_features(inputs[0]))
 
 

@@ -29,7 +29,7 @@ MissingExtraError.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -38,6 +38,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
 from ptrnet.data import checks
+from ptrnet.data.arrays import is_frame
 from ptrnet.data.dataset import chunks_by_elements
 from ptrnet.data.formats.parts import count_lines, display_name, standard_input_is_json
 from ptrnet.data.groups import with_groups
@@ -407,7 +408,7 @@ def open_table(
     wide, as `layout` says. See `table_format` for files, and `ptrnet.data.reshape` for wide tables.
 
     Args:
-        table: a file, a frame, or a list of dictionaries.
+        table: a file, a frame, or a list of dictionaries; other values in memory are no table.
         columns: the names of columns that the user gave.
         layout: how the rows of tables hold sets, if a model knows it.
         with_answers: whether to read the answers, if the table is wide.
@@ -418,8 +419,8 @@ def open_table(
     fixed = input_format(path).columns if path else None
     if not columns and fixed is not None:
         columns = replace(fixed, group="" if columns is None else columns.group)
-    may_be_wide = bool(layout.alternatives) and path != "-"
-    if columns or (may_be_wide and (not path or table_format(path).has("table"))):
+    may_be_wide = layout.alternatives and path != "-"
+    if columns or (may_be_wide and (table_format(path).has("table") if path else _is_table(table))):
         found = table_of(table)
         if columns or layout.is_wide(found.columns):
             from ptrnet.data.columns import NO_COLUMNS
@@ -429,6 +430,12 @@ def open_table(
     if getattr(columns, "weight", ""):
         raise InputError("weight: names a column of a table, so it needs set_id")
     return None
+
+
+def _is_table(values: Any) -> bool:
+    """Whether values in memory have named columns: a frame, or a list of dictionaries."""
+    is_list = isinstance(values, list) and len(values) > 0
+    return is_frame(values) or (is_list and isinstance(values[0], Mapping))
 
 
 def table_of(values: Any) -> "Table":
@@ -499,10 +506,6 @@ def read_table(
     from ptrnet.data.columns import TrainingColumns
     from ptrnet.data.tables import read_sets
 
-    names, fields = (
-        value if isinstance(value, str) else ",".join(map(str, value))
-        for value in (alternatives, interact)
-    )
     columns = TrainingColumns(
         set_id=set_id,
         chosen=chosen,
@@ -510,11 +513,11 @@ def read_table(
         grade=grade,
         member=member,
         weight=weight,
-        alternatives=names,
+        alternatives=alternatives,  # type: ignore[arg-type]  # it joins lists of names
         pattern=pattern,
         available=available,
         outside=outside,
-        interact=fields,
+        interact=interact,  # type: ignore[arg-type]
     )
     opened = open_table(table, columns)
     if opened is None:
@@ -648,14 +651,9 @@ def check_output(path: str, task: Task | None = None, has_answers: bool = True) 
         other = target.capabilities.stdout_format
         raise InputError(f"{path}: cannot hold answers; write them to .{other}")
     target.check(path, task)
-    check_target(path)
-
-
-def check_target(path: str) -> None:
-    """Refuse an output that cannot be written: a file, or a folder that is not empty."""
     if path == "-":
         return
-    if format_of(path).extension:
+    if target.extension:
         check_writable(Path(path))
     elif exists(path) and any(Path(path).iterdir()):
         raise InputError(f"{path}: the folder is not empty; name a new one")
