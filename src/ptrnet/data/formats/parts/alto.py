@@ -84,10 +84,7 @@ def _layout(
         boxes.append(Box(_corners(block, place), next(filter(None, kinds)), id, _text(block, root)))
     order = None
     if named is not None:
-        owner = {
-            part.get("ID"): block.get("ID", "") for _, block in blocks for part in block.iter()
-        }
-        order = indices_of([owner[id] for id in named if id in owner], boxes)
+        order = indices_of(named, (block for _, block in blocks), "ID")
     size = size_of(page.attrib, ("WIDTH", "HEIGHT"), source)
     return Layout(boxes, order, size, image, where)
 

@@ -75,11 +75,8 @@ def _layout(document: Document, node: Node, root: Element, page: Element, source
     order, known = page.find(f"{space}ReadingOrder"), None
     if order is not None and len(order):
         named = _named(order[0], partial(Place, document.path, document.content, root))
-        owner = {
-            part.get("id"): region.get("id", "") for region in regions for part in region.iter()
-        }
         if named is not None:
-            known = indices_of([owner[id] for id in named if id in owner], boxes)
+            known = indices_of(named, regions, "id")
     size = size_of(page.attrib, ("imageWidth", "imageHeight"), source)
     image = page.get("imageFilename", "")
     return Layout(boxes, known, size, image, _place(document.content, node))

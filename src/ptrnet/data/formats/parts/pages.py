@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
+from xml.etree.ElementTree import Element
 
 import numpy as np
 
@@ -246,7 +247,7 @@ def write(
     stream.write(content.decode().encode(document.encoding))
 
 
-def indices_of(ids: Iterable[str], boxes: Sequence[Box]) -> list[int]:
-    """Return the indices of the boxes with these ids, each once."""
-    index = {box.id: k for k, box in enumerate(boxes)}
-    return list(dict.fromkeys(index[id] for id in ids))
+def indices_of(ids: Iterable[str], boxes: Iterable[Element], attribute: str) -> list[int]:
+    """Return the index of each box that has an id, itself or in a part of it; each index once."""
+    index = {part.get(attribute): k for k, box in enumerate(boxes) for part in box.iter()}
+    return list(dict.fromkeys(index[id] for id in ids if id in index))
