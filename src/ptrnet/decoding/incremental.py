@@ -60,14 +60,15 @@ class Incremental(IncrementalSettings, Decoder):
         positions = torch.arange(n, device=inputs.device)
         real = length_mask(lengths, n)
         extra_tokens = max_lengths - lengths  # such as the repeated first element of a closed hull
-        in_answer = torch.zeros(batch, n, dtype=torch.bool, device=inputs.device)
+        specials = model.num_specials
+        in_answer = torch.zeros(batch, specials + n, dtype=torch.bool, device=inputs.device)
         tokens = torch.full((batch, int(max_lengths.max()) + 1), END, device=inputs.device)
         log_probs = inputs.new_zeros(batch)
         window = min(self.window, n)  # a window above n is the same as n, but may exceed int64
         for start in range(0, int(lengths.max()), window):
             rows = torch.nonzero(lengths > start)[:, 0]  # the instances that have elements left
             group = (positions >= start) & (positions < start + window)
-            members = (in_answer[rows] | group) & real[rows]
+            members = (in_answer[rows, specials:] | group) & real[rows]
             counts = members.sum(1)
             # A stable sort moves the members to the front, in their order. The rest is padding.
             elements = (~members).long().argsort(dim=1, stable=True)[:, : int(counts.max())]
@@ -78,28 +79,12 @@ class Incremental(IncrementalSettings, Decoder):
                 counts + extra_tokens[rows],
                 constraint,
             )
-            answers = _tokens_of_instance(hypotheses.tokens[:, 0], elements, model.num_specials)
+            answers = hypotheses.tokens[:, 0]  # elements are numbered within their group
+            numbers = elements.gather(1, (answers - specials).clamp(min=0))  # in the instance
+            answers = torch.where(answers < specials, answers, numbers + specials)
             tokens[rows] = functional.pad(
                 answers, (0, tokens.shape[1] - answers.shape[1]), value=END
             )
             log_probs[rows] = hypotheses.log_probs[:, 0].to(log_probs.dtype)
-            in_answer[rows] = _elements_in(answers, n, model.num_specials)
+            in_answer[rows] = torch.zeros_like(in_answer[rows]).scatter(1, answers, True)
         return Hypotheses(tokens[:, None], (tokens != END).sum(1)[:, None], log_probs[:, None])
-
-
-def _tokens_of_instance(tokens: Tensor, elements: Tensor, num_specials: int) -> Tensor:
-    """Return the tokens `(B, M)` of groups as tokens of their instances.
-
-    Args:
-        tokens: `(B, M)` tokens, whose elements are numbered within their group.
-        elements: `(B, N)` the positions that the N elements of each group have in the instance.
-        num_specials: number of special slots, S. Tokens below S stay as they are.
-    """
-    positions = elements.gather(1, (tokens - num_specials).clamp(min=0))
-    return torch.where(tokens < num_specials, tokens, positions + num_specials)
-
-
-def _elements_in(tokens: Tensor, n: int, num_specials: int) -> Tensor:
-    """Return `(B, n)` boolean: which of n elements are in answers of `(B, M)` tokens."""
-    mask = torch.zeros(len(tokens), num_specials + n, dtype=torch.bool, device=tokens.device)
-    return mask.scatter(1, tokens, True)[:, num_specials:]

@@ -132,7 +132,12 @@ class Search(Decoder):
         max_lengths: Tensor,
         constraint: Constraint | None = None,
     ) -> Hypotheses:
-        self._check_size(inputs.shape[1] + model.num_specials)
+        num_tokens = inputs.shape[1] + model.num_specials
+        if self.size * num_tokens > MAX_EXTENSIONS:
+            raise InputError(
+                f"{self.name}: expected at most {MAX_EXTENSIONS} extended prefixes of an instance "
+                f"at a step, got {self.size} prefixes times {num_tokens} tokens"
+            )
         use_one_thread_in_fork()
         encoded = model.encode(inputs, lengths)
         model_state = encoded.state
@@ -176,13 +181,6 @@ class Search(Decoder):
         # probability 0.
         check_finite(self.name, hypotheses.log_probs)
         return hypotheses
-
-    def _check_size(self, num_tokens: int) -> None:
-        if self.size * num_tokens > MAX_EXTENSIONS:
-            raise InputError(
-                f"{self.name}: expected at most {MAX_EXTENSIONS} extended prefixes of an instance "
-                f"at a step, got {self.size} prefixes times {num_tokens} tokens"
-            )
 
 
 def prefixes_of(selections: Sequence[Selection]) -> Tensor:
