@@ -338,7 +338,7 @@ def test_output_to_the_input_file_is_refused(ptrnet, table, verb, refused):
 def test_a_table_on_standard_input_is_refused(ptrnet, table, refused, monkeypatch):
     with table.open() as stream:
         monkeypatch.setattr("sys.stdin", stream)
-        refused(ptrnet("solve", "hull", "-"), "if this is a .csv file, change its extension")
+        refused(ptrnet("solve", "hull", "-"), "standard input has to be .txt or .jsonl; name a")
 
 
 def test_doubtful_answers_are_named(ptrnet, folder, tmp_path):

@@ -107,10 +107,13 @@ def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
     n, rest = divmod(len(fields), d)
     if rest or not n:
         got = f"{len(fields)} number{'s' * (len(fields) != 1)}"
-        hint = "is the line cut off?"
-        if any("," in field for field in fields):
+        hint, has_commas = "is the line cut off?", any("," in field for field in fields)
+        others = "" if n else formats.extensions_for(task)
+        if source.startswith(display_name("-")) and (has_commas or others):
+            hint = "standard input has to be .txt or .jsonl; name a file of another format"
+        elif has_commas:
             hint = "if this is a .csv file, change its extension, which sets the format"
-        elif not n and (others := formats.extensions_for(task)):
+        elif others:
             hint = f"the extension sets the format, which may also be {others}"
         raise InputError(f"{source}: expected {d} numbers for each element, got {got}; {hint}")
     checks.check_size(n, task.facts.min_elements, source)
