@@ -236,6 +236,13 @@ def test_long_tables_with_availability_and_an_outside_option_are_answered_in_the
     for (_, rows), answer in zip(shuffled.groupby("set", sort=False), answers, strict=True):
         best = p[rows.index].max() > 1 - p[rows.index].sum()
         assert answer.tolist() == ([int(p[rows.index].argmax())] if best else [])
+    # A list of elements cannot leave one out without changing the places of others.
+    trip = long[long["set"] == long["set"][(long["can"] == 0).idxmax()]]
+    elements = [*trip.assign(none=0).to_dict("records"), dict.fromkeys(fields, None) | {"none": 1}]
+    with pytest.raises(InputError, match='"can" says that the element cannot be chosen: leave it'):
+        solver.predict_proba(elements)
+    (of_list,) = solver.predict_proba([[e for e in elements if e.get("can", 1)]])
+    assert of_list[:-1] == pytest.approx(p[trip.index][trip["can"] == 1], abs=1e-6)
     # The oracle is a table to which a user adds the rows.
     kept = long[long["can"] == 1].drop(columns="can").assign(none=0)
     none = kept.groupby("set").agg({"won": "sum"}).reset_index()

@@ -16,7 +16,7 @@ from ptrnet.errors import InputError, file_of, short, unknown, warn_ambiguous
 from ptrnet.geometry import first_equal
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, doubt_about
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.schema import Element, Place, place_of, to_numbers
+from ptrnet.tasks.schema import Element, Place, flags_of, place_of, to_numbers
 from ptrnet.types import LARGEST, Dataset, Example, Floats, Indices
 
 # The limit for the numbers in a matrix of distances, and for coordinates whose distances are
@@ -60,6 +60,7 @@ def encode(values: Any, task: Task, source: str) -> Floats:
     if schema is not None:
         if elements is not None:
             values = schema.encode(elements, source)
+            _check_available(elements, task, source)
         elif not isinstance(values, list | tuple) or values:
             raise InputError(
                 f"{source}: expected elements with the fields {', '.join(schema.fields)}"
@@ -99,6 +100,19 @@ def _named_numbers(frame: Any, task: Task, source: str) -> Any:
             f"{source}: expected the columns {', '.join(names)}, got {short(', '.join(columns))}"
         )
     return frame[found]
+
+
+def _check_available(elements: Sequence[Element], task: Task, source: str) -> None:
+    """Refuse elements that cannot be chosen. Tables leave them out, but here they have a place."""
+    layout = task.facts.layout
+    for name in layout.available if not layout.alternatives else ():
+        place = place_of([source], [0])
+        can = flags_of([element.get(name, 1) for element in elements], name, place)
+        if not can.all():
+            raise InputError(
+                f'{place(int(can.argmin()))}: "{name}" says that the element cannot be chosen: '
+                "leave it out, or name the sets of a table (set_id)"
+            )
 
 
 def check_instances(data: Dataset, task: Task) -> None:
