@@ -146,9 +146,8 @@ def build(path: str, task: Task, folder: Path, group: str = "") -> None:
 def _read_block(block: Block, path: str, task: Task) -> Dataset:
     from ptrnet.data.formats import txt  # other formats have no blocks
 
-    examples = list(require_answers(txt.read_block(block, path, task)))
-    checks.check_feasible(examples, task)
-    part = Dataset.of(examples)
+    part = Dataset.of(require_answers(txt.read_block(block, path, task)))
+    checks.check_feasible(part, task)
     return replace(part, columns={})  # do not send the sources of lines between processes
 
 

@@ -98,26 +98,22 @@ def kind_and_reading(overrides: Mapping[str, Any]) -> tuple[Kind | None, "Readin
     from ptrnet.data.infer_schema import OF_FIELDS, Reading
 
     kind = kind_of(overrides.get("kind"), overrides.get("constraint"))
-    fields = field_names("fields", overrides.get("fields", ()))
-    if fields:  # a user who asks for interactions wants them read
-        fields = tuple(dict.fromkeys((*fields, *columns_of(overrides).interactions)))
-    reading = Reading(
-        fields,
-        check("missing", overrides.get("missing", "fill"), Missing),
-        field_names("context", overrides.get("context", ())),
-        overrides.get("group", ""),
-        field_names("categories", overrides.get("categories", ())),
+    named = {key: field_names(key, overrides.get(key, ())) for key in OF_FIELDS}
+    if fields := named["fields"]:  # a user who asks for interactions wants them read
+        named["fields"] = tuple(dict.fromkeys((*fields, *columns_of(overrides).interactions)))
+    missing, group = overrides.get("missing", "fill"), overrides.get("group", "")
+    for key, names in named.items():
+        if group in names:
+            raise InputError(
+                f'{key}: "{group}" is the id of a group, which the model must not read'
+            )
+    return kind, Reading(
+        missing=check("missing", missing, Missing),
+        group=group,
         # The table of a logit has the user's fields, and no fields that we think of.
         marks_common=overrides.get("model") != models.LOGIT,
-        increasing=field_names("increasing", overrides.get("increasing", ())),
-        decreasing=field_names("decreasing", overrides.get("decreasing", ())),
+        **named,
     )
-    for key in OF_FIELDS:
-        if reading.group and reading.group in getattr(reading, key):
-            raise InputError(
-                f'{key}: "{reading.group}" is the id of a group, which the model must not read'
-            )
-    return kind, reading
 
 
 def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any]) -> Recipe:

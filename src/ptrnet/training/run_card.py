@@ -19,7 +19,7 @@ from ptrnet.solver.scoring import scored
 from ptrnet.training import own_data
 from ptrnet.training.mixture import Shares
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Dataset, Example
+from ptrnet.types import Dataset
 
 ANSWERS = {
     "permutation": "orders of all elements",
@@ -207,7 +207,7 @@ def _measures(
     """
     networks = [saved.model] if len(parts) == 1 else saved.model.networks()
     whole = Solver(saved.model, saved.task, saved.trained)
-    whole.trained_range.warn_of(example for part in parts for example in part)
+    whole.trained_range.warn_of(Dataset.join(parts))
     solvers = [Solver(network, saved.task, saved.trained) for network in networks]
     measures = []
     with warnings.catch_warnings():
@@ -224,11 +224,8 @@ def _measures(
     return measures
 
 
-def _scored(
-    solver: Solver, examples: Sequence[Example], constrained: bool, activity: str
-) -> Dataset:
+def _scored(solver: Solver, data: Dataset, constrained: bool, activity: str) -> Dataset:
     """Answer examples greedily. Return the examples, with the scores of the answers in `extra`."""
-    data = Dataset.of(examples)
     answered = solver.predict(
         data, Greedy(), constrained=constrained, improve=False, activity=activity
     )
