@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 # problem has `array_api`.
 State = dict[str, Any]
 NUM_SPECIALS = 1  # END
+# The members of a problem that its task's `Facts` have under the same names.
+_FACTS = (
+    *("num_features", "labellers", "may_be_unproved", "min_elements", "min_length", "repeats"),
+    *("ways", "fixed", "symmetric", "largest", "number_names", "rounded_points", "field_names"),
+    *("feature_sizes", "recipe"),
+)
 STAY = -1  # in place of a choice: the answer has ended
 
 
@@ -257,11 +263,16 @@ class Problem(TaskSettings):
             is_mixed = self.mixes and name == "points" and self.points == MIXED
             if getattr(self, name) != default and not is_mixed:
                 raise InputError(f"{name}: problem {self.name} has no such setting")
-        if self.ways > 1 and type(self).grades is not Problem.grades:
+        if self.ways > 1 and self.overridden("grades"):
             raise InputError(f"problem {self.name}: `grades` can be defined only if ways is 1")
 
     def _task(self) -> Task:
         return ProblemTask(self)
+
+    def overridden(self, method: str) -> Any:
+        """Return a method that the problem's class defines; None if it has only the default."""
+        is_default = getattr(type(self), method) is getattr(Problem, method)
+        return None if is_default else getattr(self, method)
 
     @property
     def field_names(self) -> tuple[str, ...]:
@@ -483,38 +494,23 @@ class ProblemTask(Task):
 
     @cached_property
     def facts(self) -> Facts:
-        problem, own = self.problem, type(self.problem)
-        is_reversible = own.backwards is not Problem.backwards
+        problem, backwards = self.problem, self.problem.overridden("backwards")
         return Facts(
-            num_features=problem.num_features,
             machine=partial(_states_of, problem),
-            labellers=problem.labellers,
-            may_be_unproved=problem.may_be_unproved,
-            min_elements=problem.min_elements,
-            min_length=problem.min_length,
-            repeats=problem.repeats,
-            ways=problem.ways,
-            fixed=problem.fixed,
-            symmetric=problem.symmetric,
             exact_inputs=True,
-            largest=problem.largest,
-            number_names=problem.number_names,
             cost_name="cost",
             metric="gap",
             stats={name: getattr(problem, name) for name in problem.stats},
-            ties=None if own.grades is Problem.grades else problem.grades,
-            mirror=Mirror(problem.backwards, problem.answers_backwards) if is_reversible else None,
-            improve=None if own.improve is Problem.improve else problem.improve,
-            rounded_points=problem.rounded_points,
-            field_names=problem.field_names,
+            ties=problem.overridden("grades"),
+            mirror=Mirror(backwards, problem.answers_backwards) if backwards else None,
+            improve=problem.overridden("improve"),
             scaling={"kind": "none"},
             instance_format=problem.instance_format(),
-            feature_sizes=problem.feature_sizes,
             in_torch=problem.array_api,
             quick_labels=False,
-            has_picture=own.draw is not Problem.draw,
+            has_picture=problem.overridden("draw") is not None,
             stdout_format="jsonl",
-            recipe=problem.recipe,
+            **{name: getattr(problem, name) for name in _FACTS},
         )
 
     def begin(self, inputs: "Tensor", lengths: "Tensor | None" = None) -> State:

@@ -190,8 +190,8 @@ def _check_order(
 
 def _check_backwards(problem: Problem, instance: Floats, answers: list[Indices]) -> None:
     """Check `backwards`, and that `answers_backwards` returns valid answers of no higher cost."""
-    is_reversible = type(problem).backwards is not Problem.backwards
-    has_answers = type(problem).answers_backwards is not Problem.answers_backwards
+    is_reversible = problem.overridden("backwards") is not None
+    has_answers = problem.overridden("answers_backwards") is not None
     _check(
         is_reversible == has_answers,
         "backwards: expected backwards and answers_backwards, or neither",
