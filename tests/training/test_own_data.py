@@ -108,6 +108,7 @@ def test_small_data_has_more_dropout_and_several_networks(file_of, kind):
 def test_ensembles_for_judgements_of_people_validate_on_all_examples(file_of, kind, options, share):
     recipe, _, _ = infer_recipe(file_of(kind, 100), {"kind": kind, **options})
     assert recipe.data.valid_share == share
+    assert recipe.run.patience == (10 if kind == "set" else 6)
 
 
 def test_one_network_without_waves_reads_many_numbers(file_of, monkeypatch):

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 SETS, SEQUENCES = "set-ptr-net", "transformer-ptr-net"
 VALIDATIONS, PATIENCE, VALID_SHARE = 20, 10, 0.1
 # If answers are NOISY, the networks of an ensemble together hold out all examples, each of them at
-# most this share. So all examples choose the mixture (`ptrnet.training.mixture`).
-NOISY_VALID_SHARE = 0.2
+# most this share. So all examples choose the mixture (`ptrnet.training.mixture`). Such networks
+# learn what they can in the first third of the steps, so patience is short.
+NOISY_VALID_SHARE, NOISY_PATIENCE = 0.2, 6
 EPOCHS, FEWEST_STEPS, MOST_STEPS = 40, 150, 3_000
 # Defaults that depend on the number of examples. The first column is the largest number of examples
 # that a row is for. The other columns are the batch size, the dropout, the number of layers, the
@@ -142,10 +143,9 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
     if not ordered:
         warn_of_positions(inferred.examples)
     of_task = {key: given.pop(key) for key in options_of(type(inferred.task)) if key in given}
-    chosen = {**defaults(inferred, ordered, given), **validation_defaults(given)}
+    chosen = defaults(inferred, ordered, given)
     networks = given.get("ensemble", chosen.get("ensemble", 1))
-    if chosen.get("valid_share") and networks > 1 and inferred.task.kind in NOISY:
-        chosen["valid_share"] = min(NOISY_VALID_SHARE, 1 / networks)
+    chosen |= validation_defaults(given, inferred.task.kind, networks)
     table = {**chosen, "n": Sizes.of(inferred.examples.sizes), **given, "data": data}
     if _can_mix(inferred.task.kind, table):
         if _has_trees():
@@ -183,10 +183,12 @@ def field_names(key: str, fields: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(fields)
 
 
-def validation_defaults(overrides: Mapping[str, Any]) -> dict[str, Any]:
+def validation_defaults(
+    overrides: Mapping[str, Any], kind: str = "", networks: int = 1
+) -> dict[str, Any]:
     """Return the recipe's values for validation, by key.
 
-    The training validates on the file `valid`, on a share of the examples, or not at all. By
+    They depend on the kind of the answers and on the number of networks. The training validates on the file `valid`, on a share of the examples, or not at all. By
     default, a conditional logit learns from all examples. Raises InputError if `valid_batches` is
     given, but `valid_share` is 0 and there is no `valid` file.
     """
@@ -195,8 +197,10 @@ def validation_defaults(overrides: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     if at_once:
         overrides = {**overrides, "valid_share": 0}
+    is_noisy = kind in NOISY
+    patience = {"patience": NOISY_PATIENCE if is_noisy else PATIENCE}
     if overrides.get("valid"):
-        return {"patience": PATIENCE}
+        return patience
     if overrides.get("valid_share") == 0 and overrides.get("valid_batches"):
         raise InputError(
             "valid_batches: there are no examples for it, because valid_share is 0; leave out "
@@ -204,7 +208,8 @@ def validation_defaults(overrides: Mapping[str, Any]) -> dict[str, Any]:
         )
     if 0 in (overrides.get("valid_share"), overrides.get("valid_batches")):
         return {"valid_share": 0.0, "valid_batches": 0}
-    return {"valid_share": VALID_SHARE, "patience": PATIENCE}
+    share = min(NOISY_VALID_SHARE, 1 / networks) if is_noisy and networks > 1 else VALID_SHARE
+    return {"valid_share": share, **patience}
 
 
 def summary(inferred: "InferredTask", recipe: Recipe, is_guessed: bool) -> str:
