@@ -70,6 +70,7 @@ def test_a_taste_that_only_a_persons_mark_tells_is_not_claimed_for_new_persons(t
     """Chance has the accuracy .25 and the log-likelihood -1.39."""
     rows, new = panel(60, 20), panel(30, 20, seed=1)
     small = {"seed": 1, "steps": 180, "hidden_size": 16, "ensemble": 2, "fields": ["mark", "brand"]}
+    small |= {"trees": 0, "spaces": 0}  # which only take time here
     by_set = tmp_path / "by-set"
     with pytest.warns(AmbiguousInputWarning, match='"person" looks like an id.*--group person'):
         ptrnet.fit(rows, **COLUMNS, **small, output=by_set)
