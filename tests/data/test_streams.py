@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from scipy.spatial import ConvexHull
 
 from ptrnet import models, tasks
-from ptrnet.data import formats
+from ptrnet.data import formats, streams
 from ptrnet.data.stored import open_file
 from ptrnet.data.streams import (
     DatasetStream,
@@ -321,6 +322,14 @@ def test_cut_loss_equals_the_log_likelihoods(name):
         next_rows = model.rest_log_probs(*cut[:4], cut.num_known)[:, 0]
         torch.testing.assert_close(next_rows, model.log_probs(*cut[:4])[:, num_known])
         assert right.shape == (6,) and loss.mean() > first - 1e-9
+
+
+def test_pages_of_other_processes_are_those_of_a_thread(monkeypatch):
+    monkeypatch.setattr(streams, "FROM_THREAD", 3)
+    stream = FreshStream(tasks.get("reading-order"), [2, 5, 9], 4, seed=3, first=5)
+    with closing(stream.batches()) as batches:
+        for k, batch in zip(range(5, 15), batches, strict=False):
+            assert all(map(torch.equal, batch[:4], stream.batch(k)[:4]))
 
 
 def test_prefetch_makes_each_item_once_in_order():

@@ -188,9 +188,10 @@ def validation_defaults(
 ) -> dict[str, Any]:
     """Return the recipe's values for validation, by key.
 
-    They depend on the kind of the answers and on the number of networks. The training validates on the file `valid`, on a share of the examples, or not at all. By
-    default, a conditional logit learns from all examples. Raises InputError if `valid_batches` is
-    given, but `valid_share` is 0 and there is no `valid` file.
+    They depend on the kind of the answers and on the number of networks. The training validates on
+    the file `valid`, on a share of the examples, or not at all. By default, a conditional logit
+    learns from all examples. Raises InputError if `valid_batches` is given, but `valid_share` is 0
+    and there is no `valid` file.
     """
     at_once = overrides.get("model") in models.AT_ONCE
     if at_once and (overrides.get("valid") or overrides.get("valid_share")):
