@@ -131,6 +131,25 @@ def test_a_region_without_corners_has_the_box_of_its_lines(tmp_path):
     assert example.inputs.tolist() == [[0, 2, 3, 9, 0]]
 
 
+def test_text_of_a_region_is_its_own_or_that_of_its_parts(tmp_path):
+    def text(words, *parts, name="TextLine"):
+        return f"<{name}>{''.join(parts)}<TextEquiv><Unicode>{words}</Unicode></TextEquiv></{name}>"
+
+    line = text("b c", text("x", name="Word"))
+    words = f"<TextLine>{text('d', name='Word')}{text('e', name='Word')}</TextLine>"
+    empty = "<TextEquiv><Unicode> </Unicode></TextEquiv>"
+    cell = f"<TableCell>{line}</TableCell>"
+    inner = region("i", inside="<TextEquiv><Unicode>f\ng</Unicode></TextEquiv>")
+    regions = [
+        region("o", inside=f"{line}<TextEquiv><Unicode>own</Unicode></TextEquiv>"),
+        region("l", inside=line + words + empty),
+        region("t", "TableRegion", cell + inner),
+        region("n", inside=empty),
+    ]
+    (example,) = read(tmp_path, page_of("".join(regions)))
+    assert [*example.page.texts] == ["own", "b c\nd e", "b c\nf\ng", ""]
+
+
 def test_alto_margins_composed_blocks_and_blocks_without_corners(tmp_path):
     corners = 'HPOS="1" VPOS="2" WIDTH="3" HEIGHT="4"'
     margin = f'<TopMargin {corners}><TextBlock ID="m" {corners}/></TopMargin>'

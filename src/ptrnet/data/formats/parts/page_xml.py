@@ -43,6 +43,7 @@ REGIONS = frozenset(
         "UnknownRegion", "CustomRegion",
     )
 )  # fmt: skip
+_WITH_TEXT = REGIONS | {"TableCell", "TextLine", "Word"}
 _MEMBERS = ("RegionRef", "OrderedGroup", "UnorderedGroup")
 # The elements of a page that come before its reading order.
 _BEFORE = {"AlternativeImage", "Border", "PrintSpace"}
@@ -112,13 +113,14 @@ def _points(coords: Element) -> list[tuple[str | None, str | None]]:
     return [(point.partition(",")[0], point.partition(",")[2]) for point in text.split()]
 
 
-def _text(region: Element, space: str) -> str:
-    """Return the text of a region: its own, or those of its lines."""
-    path = f"{space}TextEquiv/{space}Unicode"
-    own = region.find(path)
-    lines = region.iter(f"{space}TextLine")
-    found = [own] if own is not None else [line.find(path) for line in lines]
-    return "\n".join(node.text.strip() for node in found if node is not None and node.text)
+def _text(element: Element, space: str) -> str:
+    """Return the text of a region or a line: its own, or else those of its parts."""
+    own = element.findtext(f"{space}TextEquiv/{space}Unicode", "").strip()
+    if own:
+        return own
+    between = " " if local_name(element) == "TextLine" else "\n"
+    parts = (_text(part, space) for part in element if local_name(part) in _WITH_TEXT)
+    return between.join(filter(None, parts))
 
 
 def _named(group: Element, place: Callable[[Element], Place]) -> list[str] | None:
