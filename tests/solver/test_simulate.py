@@ -396,6 +396,28 @@ def test_a_category_can_change_and_missing_numbers_stay_missing():
     assert found.set_index("mode")["after"].to_dict() == pytest.approx(expected.to_dict(), rel=1e-5)
 
 
+def test_an_outside_option_has_a_share_of_its_own_and_keeps_its_missing_fields():
+    """The shares are those of the table in which a user fills the missing costs."""
+    trips = draw(300).drop(columns=["person", "persons"])
+    trips["cost"] = trips["cost"].mask(trips.index % 5 == 0)
+    likes = (utility(trips.fillna(4)) + 2 + np.random.default_rng(1).gumbel(size=len(trips))) > 0
+    trips["chosen"] = likes & ~likes.groupby(trips["trip"]).transform(
+        lambda rows: rows.duplicated()
+    )
+    columns = {"set_id": "trip", "chosen": "chosen", "outside": "none"}
+    fields = ["mode", "time", "cost", "none"]
+    model = ptrnet.fit(trips, model="conditional-logit", fields=fields, **columns)
+    what = {"set_id": "trip", "change": "cost = cost.fillna(20)", "draws": 1}
+    found = model.simulate(trips, by="mode", **what)["shares"].set_index("mode")
+    p = model.predict_proba(trips.fillna({"cost": 20}), set_id="trip")
+    expected = p.groupby(trips["mode"]).sum() / 300
+    expected["none"] = 1 - expected.sum()
+    assert found["after"].to_dict() == pytest.approx(expected.to_dict(), rel=1e-5)
+    by_position = model.simulate(trips, **what)["shares"].set_index("position")["after"]
+    assert by_position.index.tolist() == ["1", "2", "3", "none"]
+    assert by_position["none"] == pytest.approx(expected["none"], rel=1e-5)
+
+
 @pytest.mark.parametrize("fields", [[], ["alternative", "cost"]])
 def test_a_change_of_a_fact_reaches_its_coefficients_for_each_alternative(fields):
     """The shares are those of the table in which all persons are older."""
@@ -403,16 +425,21 @@ def test_a_change_of_a_fact_reaches_its_coefficients_for_each_alternative(fields
     wide = pd.DataFrame({f"{mode}_cost": rng.gamma(4, 1, 200) for mode in MODES})
     wide["age"] = rng.integers(20, 70, 200)
     wide.loc[::9, "age"] = np.nan
+    wide["car_parking"] = rng.integers(0, 5, 200)
     likes = (wide["age"].fillna(45).to_numpy() - 45)[:, None] * [0, 0.1, 0]
     utilities = likes - 0.3 * wide[[f"{mode}_cost" for mode in MODES]].to_numpy()
     wide["mode"] = np.array(MODES)[(utilities + rng.gumbel(size=(200, 3))).argmax(1)]
     columns = {"alternatives": MODES, "chosen": "mode", "interact": ["age"], "fields": fields}
     model = ptrnet.fit(wide, model="conditional-logit", **columns)
-    what = {"by": "alternative", "draws": 1}
+    what = {"draws": 1}  # by default, shares of a wide table are those of its alternatives
     found = model.simulate(wide, change=["age + 10", "age * 1.1"], **what)["shares"]
     older = model.predict_proba(wide.assign(age=(wide["age"] + 10) * 1.1)).mean()
     assert found.set_index("alternative")["after"].to_dict() == pytest.approx(older.to_dict())
     assert older["car"] > model.predict_proba(wide)["car"].mean() + 0.1
+    if not fields:  # other alternatives have no parking, so its change does not concern them
+        found = model.simulate(wide, change="parking = 5", **what)["shares"]
+        free = model.predict_proba(wide.assign(car_parking=5)).mean()
+        assert found["after"].to_numpy() == pytest.approx(free.to_numpy())
     with pytest.raises(InputError, match="belongs to whole sets"):
         model.simulate(wide, change="age + 1", where="alternative == car", **what)
     with pytest.raises(InputError, match="belongs to whole sets: expected a field"):

@@ -22,8 +22,8 @@ class Question(Settings):
             earlier ones have changed.
         where: a condition for the rows to change, such as "mode == train and income > 50".
         drop: a condition for the rows to remove from their sets.
-        by: the column that names the alternatives. Without it, an alternative is a position in its
-            set.
+        by: the column that names the alternatives. Without it, an alternative is that of a wide
+            table, or a position in its set.
         segment: a column whose values all rows of a set share. All tables then also have rows for
             each of its values.
         elasticity: a numeric field. The table has the point elasticity `x_j / S_k dS_k / dx_j` of
@@ -58,7 +58,9 @@ class Question(Settings):
     )
     where: str = setting("", 'With --change: the rows to change, "mode == train".')
     drop: str = setting("", 'Remove the rows of a condition, "mode == bus".')
-    by: str = setting("", "The column that names the alternatives.  [position in the set]")
+    by: str = setting(
+        "", "The column that names the alternatives.  [those of a wide table, or positions in sets]"
+    )
     segment: str = setting("", "Add rows for each value of a column that all rows of a set share.")
     elasticity: str = setting(
         "", "Own and cross elasticities of all shares for a field of numbers."

@@ -149,10 +149,12 @@ def changed(
         values = np.asarray(_evaluate(frame, expression, "change"), object)
         old, new = frame[field].to_numpy(object), np.broadcast_to(values, len(frame))
         was_missing, stays_missing = (np.array([*map(is_missing, v)], bool) for v in (old, new))
-        rows = is_chosen & ~(was_missing & stays_missing)
+        rows = is_chosen & ~(was_missing & (stays_missing | _lacks(frame, task, field)))
         before = elements.copy()
         for name, part in parts.items():
-            elements[rows & part, columns[name]] = encoded(task, name, new[rows & part], place)
+            elements[rows & part, columns[name]] = encoded(
+                task, name, new[rows & part].tolist(), place
+            )
         if (elements == before).all():
             raise InputError(f"{place}: changes no row")
         _check_context(data, task, field, rows)
@@ -161,6 +163,27 @@ def changed(
         frame = frame.infer_objects()
         targets.add(field)
     return elements, (elements != data.elements).any(1), targets
+
+
+def is_outside(frame: Any, task: Task) -> Mask:
+    """Return `(n,)`: whether each row is the outside option of a long table."""
+    layout = task.facts.layout
+    if layout.alternatives or layout.outside not in frame:
+        return np.zeros(len(frame), bool)
+    return np.asarray(frame[layout.outside] == 1)
+
+
+def _lacks(frame: Any, task: Task, field: str) -> Mask:
+    """Return `(n,)`: whether each row is of an alternative that never has a field.
+
+    This is the outside option, or an alternative without such a column in a wide table.
+    """
+    layout = task.facts.layout
+    if not layout.alternatives:
+        return is_outside(frame, task) & (field not in layout.shared)
+    columns = dict(layout.fields).get(field, layout.names)  # a fact belongs to all alternatives
+    has_column = [name for name, column in zip(layout.names, columns, strict=False) if column]
+    return ~np.asarray(frame[ALTERNATIVE].isin(has_column))
 
 
 def check_read(task: Task, field: str, option: str) -> None:

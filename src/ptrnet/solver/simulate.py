@@ -5,6 +5,7 @@ model, and for a few variants of it, in resampled groups. `ptrnet.solver.totals`
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from ptrnet.solver.scenario import (
 from ptrnet.solver.totals import Totals
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import own_task
+from ptrnet.tasks.schema import ALTERNATIVE
 from ptrnet.types import Dataset, Floats
 
 if TYPE_CHECKING:
@@ -94,6 +96,8 @@ def simulate(solver: "Solver", data: Dataset, question: Question, activity: str 
     if not len(data):
         raise InputError("simulate: expected at least one set, got none")
     frame = frame_of(data, task)
+    if not question.by and task.facts.layout.alternatives and ALTERNATIVE in frame:
+        question = replace(question, by=ALTERNATIVE)
     check_not_wide(frame, task, question)
     elements, is_changed, targets = changed(frame, data, task, question.change, question.where)
     solver.trained_range.warn_of(warned_of_ids(data))

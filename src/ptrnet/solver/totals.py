@@ -15,7 +15,7 @@ from ptrnet.models.parts.spaces import Spaces
 from ptrnet.models.parts.trees import Trees
 from ptrnet.progress import track
 from ptrnet.solver.explain import feature_names, field_columns
-from ptrnet.solver.scenario import Mask
+from ptrnet.solver.scenario import Mask, is_outside
 from ptrnet.solver.scoring import element_probabilities
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import is_missing
@@ -77,15 +77,21 @@ class Totals:
 
     def _alternatives(self) -> tuple[list[str], Indices]:
         """Return the names of the alternatives, and the number `(n,)` of each row's one."""
-        if not self.question.by:
-            return [f"{k + 1}" for k in range(self.place.max() + 1)], self.place
-        labels, label = _labels(self.frame, self.question.by, "by")
-        if (self.place > 0).any() and (label == self._first(label)).all():
-            raise InputError(
-                f'by: "{self.question.by}" is the same in all rows of each set: expected a column '
-                "that names the alternatives; for a table of each part of the sets, use segment"
-            )
-        return labels, label
+        labels, label = [f"{k + 1}" for k in range(self.place.max() + 1)], self.place
+        if self.question.by:
+            labels, label = _labels(self.frame, self.question.by, "by")
+            if (self.place > 0).any() and (label == self._first(label)).all():
+                raise InputError(
+                    f'by: "{self.question.by}" is the same in all rows of each set: expected a '
+                    "column that names the alternatives; for a table of each part of the sets, use "
+                    "segment"
+                )
+        outside = self.task.facts.layout.outside
+        if self.question.by == outside:
+            return labels, label
+        label = np.where(is_outside(self.frame, self.task), len(labels), label)
+        used, label = np.unique(label, return_inverse=True)
+        return [[*labels, outside][k] for k in used], label
 
     def _segments(self) -> tuple[list[str], Indices]:
         """Return the names of the segments, and the number `(B,)` of each set's one."""
