@@ -9,11 +9,6 @@ from ptrnet.model_folder import CARD, CONFIG, TENSORS
 _ID = re.compile(r"([\w-][\w.-]*/[\w-][\w.-]*)(?:@([\w./-]+))?")
 
 
-def is_id(text: str) -> bool:
-    """Whether a text has the form "owner/name", or "owner/name@revision"."""
-    return _ID.fullmatch(text) is not None
-
-
 def fetch(repository: str) -> Path:
     """Return the folder with a repository's files. Download files that the local cache lacks.
 
