@@ -201,24 +201,17 @@ def _fit_answers(
                 raise InputError(f"{name}: expected the name of a column or key of {examples}")
         if weight is not None:
             recipe["weight"] = weight
-        return _fit_file(str(examples), output, hooks, recipe)
-    inferred, is_guessed = _inferred(examples, group, weight, recipe)
-    made = recipe_of(inferred, EXAMPLES, recipe)
-    print(summary(inferred, made, is_guessed), file=sys.stderr)
-    if output is None:
-        with tempfile.TemporaryDirectory() as scratch:
-            return Solver(*train(made, Path(scratch) / "run", hooks=hooks, data=inferred.examples))
-    run_folder.check_unused(output, EXAMPLES)
-    with _saved(inferred.examples, output) as saved:
-        return Solver(*train(made.replace(data=str(saved)), output, hooks=hooks))
-
-
-def _fit_file(path: str, output: Path | None, hooks: "Hooks", recipe: dict[str, Any]) -> Solver:
-    """Train on a file of examples, as `ptrnet train --data` does."""
-    from ptrnet.training.run import train
-
-    made, text, data = infer_recipe(path, recipe)
-    print(f"{path}: {text}", file=sys.stderr)
+        made, text, data = infer_recipe(str(examples), recipe)
+        text = f"{examples}: {text}"
+    else:
+        inferred, is_guessed = _inferred(examples, group, weight, recipe)
+        made = recipe_of(inferred, EXAMPLES, recipe)
+        text, data = summary(inferred, made, is_guessed), inferred.examples
+    print(text, file=sys.stderr)
+    if output is not None and not isinstance(examples, str | Path):
+        run_folder.check_unused(output, EXAMPLES)
+        with _saved(data, output) as saved:
+            return Solver(*train(made.replace(data=str(saved)), output, hooks=hooks))
     with tempfile.TemporaryDirectory() as scratch:
         return Solver(*train(made, output or Path(scratch) / "run", hooks=hooks, data=data))
 

@@ -70,18 +70,12 @@ def load(name: str | Path, **settings: Any) -> "Solver | Chooser":
         from ptrnet.weights.chooser import Chooser
 
         return Chooser()
-    solver = _load(name)
-    return solver._with_settings(settings) if settings else solver
-
-
-def _load(name: str | Path) -> Solver:
-    text = str(name)
-    if text in names():
-        return Solver.from_pretrained(folder(text))
+    text, is_shipped = str(name), str(name) in names()
     # os.path.exists, because Path.exists raises for names that are too long.
-    if not os.path.exists(text) and Path(text).name == text:  # noqa: PTH110
+    if not (is_shipped or os.path.exists(text)) and Path(text).name == text:  # noqa: PTH110
         raise unknown("model", text, names())
-    return Solver.from_pretrained(name)
+    solver = Solver.from_pretrained(folder(text) if is_shipped else name)
+    return solver._with_settings(settings) if settings else solver
 
 
 def load_named(texts: Iterable[str]) -> dict[str, Solver]:
