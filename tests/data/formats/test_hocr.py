@@ -17,10 +17,22 @@ def read(path, content):
     return list(formats.read(str(path), TASK))
 
 
-@pytest.mark.parametrize("kind", ["ocr_carea", "ocr_par", "ocr_line"])
+@pytest.mark.parametrize("kind", ["ocr_carea", "ocrx_block", "ocr_par", "ocr_line", "ocrx_line"])
 def test_blocks_are_careas_or_else_paragraphs_or_lines(tmp_path, kind):
     (example,) = read(tmp_path / "a.html", hocr(kind=kind))
     assert len(example.inputs) == 3 and example.outputs.tolist() == [2, 1, 0]
+
+
+def test_paragraphs_and_lines_outside_of_blocks_are_boxes(tmp_path):
+    line = "<span class=ocr_line title='bbox 0 {0} 9 {0}'>{1}</span>"
+    content = (
+        f"<div class=ocr_page>{line.format(8, 'alone')}<div class=ocr_carea title='bbox 0 0 9 3'>"
+        f"<p class=ocr_par>{line.format(0, 'in')}</p></div><p class=ocr_par title='bbox 0 5 9 6'>"
+        f"{line.format(5, 'one')}{line.format(6, 'two')}</p></div>"
+    )
+    (example,) = read(tmp_path / "a.hocr", content)
+    assert [*example.page.texts] == ["in", "one\ntwo", "alone"]
+    assert example.outputs.tolist() == [2, 0, 1]
 
 
 def test_inner_elements_move_with_their_block(tmp_path):

@@ -1,9 +1,9 @@
 """hOCR (`.hocr`, `.html`): the blocks of each page, of task `reading-order`.
 
-Boxes are the outermost elements of class `ocr_carea` and of other classes of blocks. If there is
-none, they are the elements of class `ocr_par`, or else of `ocr_line`. Their order in the file is
-the answer, so we number them from top to bottom. An answer is written by exchanging the elements.
-Every other byte of the file stays.
+Boxes are the outermost elements of the classes of blocks, paragraphs and lines: programs that find
+no blocks write lines alone, and others write lines outside of the blocks that they find. The order
+in the file is the answer, so we number the boxes from top to bottom. An answer is written by
+exchanging the elements. Every other byte of the file stays.
 """
 
 import re
@@ -20,12 +20,12 @@ from ptrnet.types import Document, Example
 
 CAPABILITIES = Capabilities(task="reading-order", binary=True, document=True, stdout_format="jsonl")
 _PAGE = "ocr_page"
-_BLOCKS = {
-    "ocr_carea", "ocr_photo", "ocr_image", "ocr_linedrawing", "ocr_table", "ocr_float",
-    "ocr_textfloat", "ocr_header", "ocr_footer", "ocr_pageno", "ocr_caption", "ocr_display",
-    "ocr_math",
+_LINES = {"ocr_line", "ocrx_line", "ocr_header", "ocr_caption", "ocr_textfloat"}
+_BOXES = _LINES | {
+    "ocr_carea", "ocrx_block", "ocr_par", "ocr_photo", "ocr_image", "ocr_linedrawing", "ocr_table",
+    "ocr_float", "ocr_footer", "ocr_pageno", "ocr_display", "ocr_math",
 }  # fmt: skip
-_LINES = {"ocr_line", "ocr_header", "ocr_caption", "ocr_textfloat"}
+_MARK = re.compile("ocr_|ocrx_block|ocrx_line")  # there are too many words, of class `ocrx_word`
 _BBOX = re.compile(r"\bbbox\s+(\S+)\s+(\S+)\s+(\S+)\s+([^\s;]+)")
 _IMAGE = re.compile(r"""\bimage\s+(?:"([^"]*)"|'([^']*)'|([^;]+))""")
 
@@ -40,7 +40,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
             f"{path}:{node.line}",
             partial(_layout, path, text, node),
         )
-        for k, node in enumerate(of_classes(parse_html(text, "ocr_"), {_PAGE}), 1)
+        for k, node in enumerate(of_classes(parse_html(text, _MARK), {_PAGE}), 1)
     ]
     if not sheets:
         raise InputError(f"{path}: expected hOCR, got no element of class {_PAGE}")
@@ -48,11 +48,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 
 def _layout(path: str, text: str, page: Node) -> Layout:
-    found = list[Node]()
-    for main, classes in (("ocr_carea", _BLOCKS), ("ocr_par", {"ocr_par"}), ("ocr_line", _LINES)):
-        found = list(of_classes(page, classes))
-        if any(main in _classes(node) for node in found):
-            break
+    found = list(of_classes(page, _BOXES))
     boxes = [
         Box(
             _bbox(node, path),

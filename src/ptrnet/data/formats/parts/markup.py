@@ -150,11 +150,11 @@ def nested(elements: Sequence[tuple[str, str]], lines: Sequence[str], indent: st
 # HTML
 
 
-def parse_html(content: str, mark: str) -> Node:
+def parse_html(content: str, mark: re.Pattern[str]) -> Node:
     """Return an element with the elements of an HTML or XHTML document. No HTML is refused.
 
-    Elements whose attributes do not contain the text `mark` are left out. Their children become
-    children of the element around them.
+    Elements whose attributes do not contain `mark` are left out. Their children become children of
+    the element around them.
     """
     top = Node("", 0, {})
     kept = [top]  # the open elements that are not left out
@@ -182,7 +182,7 @@ def parse_html(content: str, mark: str) -> Node:
         if stack and stack[-1][0] == name == "p":  # a paragraph ends where the next one begins
             close(len(stack) - 1, found.start())
         node = None
-        if mark in attributes:
+        if mark.search(attributes):
             line, counted = line + content.count("\n", counted, found.start()), found.start()
             node = Node(name, found.start(), _attributes(attributes), line)
             node.end = found.end()
