@@ -54,7 +54,7 @@ def encode(values: Any, task: Task, source: str) -> Floats:
         InputError: the values have another form, or ids would be read as coordinates.
     """
     d, schema = task.facts.num_features, task.facts.schema
-    if is_frame(values):
+    if is_frame(values) and task.facts.number_names:
         values = _named_numbers(values, task, source)
     elements = records_of(values)
     if schema is not None:
@@ -89,10 +89,10 @@ def encode(values: Any, task: Task, source: str) -> Floats:
 def _named_numbers(frame: Any, task: Task, source: str) -> Any:
     """Return the columns of a frame that have the names of an element's numbers.
 
-    If the numbers of the task or the columns have no names, return the frame.
+    If the columns have no names, return the frame.
     """
     names, columns = task.facts.number_names, list(frame.columns)
-    if not names or not all(isinstance(name, str) for name in columns):
+    if not all(isinstance(name, str) for name in columns):
         return frame
     found = [name for name in names if name in columns]
     if len(found) < len(names) - task.facts.optional_features:
