@@ -41,6 +41,8 @@ def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, I
         instance.
     """
     order = np.arange(len(instance))
+    if not number and task.order == "given":
+        return instance, order
     if number:
         if task.facts.symmetric:
             (instance,) = apply_symmetry(instance[None], np.array([number % SYMMETRIES]))

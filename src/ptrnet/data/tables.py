@@ -275,14 +275,14 @@ def kind_of_sets(table: Table, columns: Columns, data: Dataset) -> Kind:
 def _sets(table: Table, columns: Columns, with_answers: bool = True) -> tuple[Table, Dataset]:
     """Return the table with the rows of each set together, and the sets, without elements."""
     numbers: dict[Any, int] = {}
-    codes: Indices = np.array(
-        [
-            numbers.setdefault(
-                cells.check_id(value, f'{table.place(k)}: "{columns.set_id}"'), len(numbers)
-            )
-            for k, value in enumerate(table.cells(columns.set_id))
-        ]
-    )
+    found: list[int] = []
+    for k, value in enumerate(table.cells(columns.set_id)):
+        number = numbers.get(value) if type(value) in (int, str) else None
+        if number is None:  # the first row of a set; checks take longer than all else here
+            key = cells.check_id(value, f'{table.place(k)}: "{columns.set_id}"')
+            number = numbers.setdefault(key, len(numbers))
+        found.append(number)
+    codes: Indices = np.array(found)
     rows: Indices = np.argsort(codes, kind="stable")
     starts: Indices = np.concatenate([[0], np.bincount(codes).cumsum()])
     if (np.diff(rows) < 0).any():

@@ -83,9 +83,9 @@ def weighted(x: Tensor, rows: Tensor, length: Tensor, weights: Tensor) -> Tensor
         return kernel(x, rows, length) @ weights
     columns, sums = rows.T.contiguous(), []
     for part in torch.split(x.flatten(0, -2), MAX_KERNELS // max(1, len(rows))):
-        distances = part.new_zeros(len(part), len(rows))
+        distances = -part.sum(1)[:, None] - rows.sum(1)  # |x - y| = 2 max(x, y) - x - y
         for of_part, of_rows in zip(part.T, columns, strict=True):
-            distances = distances.add_((of_part[:, None] - of_rows).abs())
+            distances = distances.add_(torch.maximum(of_part[:, None], of_rows), alpha=2)
         sums.append((distances / -length).exp() @ weights)
     return torch.cat(sums).view(x.shape[:-1])
 
