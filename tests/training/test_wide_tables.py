@@ -121,6 +121,16 @@ def test_interactions_are_the_columns_that_a_user_would_add():
     assert "std_error of income of car" in coefficients(ours)
 
 
+def test_a_missing_fact_counts_as_the_mean_in_its_interactions_too():
+    wide = trips()
+    solver = ptrnet.fit(wide, **COLUMNS, interact=["income"], **LOGIT)
+    mean = melted(wide)["income"].mean()
+    with pytest.warns(ptrnet.OutOfDistributionWarning, match="treated as missing"):
+        p = solver.predict_proba(wide.assign(income=np.nan))
+    expected = solver.predict_proba(wide.assign(income=mean))
+    np.testing.assert_allclose(p, expected, atol=1e-6)
+
+
 def test_weights_are_repeated_rows_in_fits_and_in_metrics():
     wide = trips(30)
     repeated = wide.loc[wide.index.repeat(wide["count"])].reset_index(drop=True)

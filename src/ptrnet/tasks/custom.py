@@ -7,7 +7,7 @@ files of models.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
@@ -22,6 +22,7 @@ from ptrnet.tasks.schema import (
     Missing,
     Schema,
     Unknown,
+    interaction,
     with_context,
     without_context,
 )
@@ -218,10 +219,16 @@ class Custom(Task):
         schema = self._schema_without_fills
         starts = [part.start for part in schema.slices]
         means = {field: self.center[k] for field, k in zip(self.fields, starts, strict=True)}
+        fills = tuple((field, means[field]) for field in self.filled)
+        # An interaction is 0 in the rows of all other alternatives, so its mean is too small.
+        names = self.layout.names
+        for name, own in product(self.layout.interact, names[1:]):
+            if (field := interaction(name, own)) in means:
+                means[field] = means.get(name, len(names) * means[field])
         is_strict = "refuse" in (self.unknown, self.missing)
         return replace(
             schema,
-            fills=tuple((field, means[field]) for field in self.filled),
+            fills=fills,
             means=() if is_strict else tuple(means.values()),
         )
 
