@@ -45,7 +45,8 @@ class SetColumns(Settings):
         if given and not self:
             raise InputError(
                 f"{given[0]}: needs set_id, the column that says which rows are a set (if each row "
-                f"is a set of its own, name the alternatives: {WIDE_TABLES})"
+                "is a set of its own, a training needs the names of alternatives, and a trained "
+                f"model knows its columns: {WIDE_TABLES})"
             )
 
     def __bool__(self) -> bool:

@@ -112,7 +112,10 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         **columns: Any,
     ) -> None:
         for name in columns.keys() - _COLUMNS.keys():
-            raise TypeError(f"PointerEstimator got an unexpected keyword argument '{name}'")
+            raise TypeError(
+                f"PointerEstimator got an unexpected keyword argument '{name}'; other settings of "
+                f"ptrnet.fit belong into `recipe`, such as recipe={{'fields': ['price']}}"
+            )
         for name, default in _COLUMNS.items():
             setattr(self, name, columns.get(name, default))
         self.kind = kind

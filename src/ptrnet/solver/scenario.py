@@ -266,7 +266,10 @@ def _names(expression: str, option: str) -> list[str]:
     try:
         nodes = list(ast.walk(ast.parse(code, mode="eval")))
     except (SyntaxError, ValueError):
-        raise InputError(f"{option}: {short(expression, 60)}: not an expression") from None
+        raise InputError(
+            f"{option}: {short(expression, 60)}: not an expression; put names with spaces or signs "
+            "into backticks, and texts with apostrophes into double quotes"
+        ) from None
     for node in nodes:
         if isinstance(node, ast.Attribute) and node.attr not in METHODS:
             raise unknown(f"method in {option}", node.attr, METHODS)
