@@ -1,6 +1,7 @@
 """Documents of pages in all formats: orders that are read back, pages that are left out."""
 
 import difflib
+import json
 import re
 from itertools import permutations
 
@@ -245,6 +246,12 @@ def test_a_bad_page_among_others_is_left_out_with_a_warning(tmp_path):
     path.write_text(text, encoding="utf-8")
     with pytest.warns(AmbiguousInputWarning, match="image 'b.png': the page has no boxes"):
         assert len(read(path)) == 1
+    path.write_text('[{"boxes": [[0, 0, 1, 1]]}, {"boxes": []}, {"boxes": [[0, 0, 2, 2]]}]')
+    with pytest.warns(AmbiguousInputWarning, match="page 2: expected at least one box"):
+        first, third = read(path)
+    formats.write(str(path), [first.replace(outputs=[0]), third.replace(outputs=[0])], TASK)
+    kept = [row.get("outputs") for row in json.loads(path.read_text())]
+    assert kept == [[0], None, [0]]
 
 
 def test_a_folder_does_not_tell_a_task(tmp_path):

@@ -49,11 +49,13 @@ def read(path: str, task: Task) -> Iterator[Example]:
             f'("images", "annotations" and "categories"), or objects with "boxes", got {got}'
         )
     document = Document(path, content, encoding, "boxes")
-    for k, row in enumerate(rows, 1):
+
+    def attempt(k: int, row: dict[str, Any]) -> Iterator[Example]:
         source = f"{path}: page {k}" if isinstance(value, list) else path
-        yield Example(
-            **jsonl.arguments(row, task, source), page=Page(str(k), document, place=k - 1)
-        )
+        page = Page(str(k), document, place=k - 1)
+        yield Example(**jsonl.arguments(row, task, source), page=page)
+
+    yield from pages.usable(partial(attempt, k, row) for k, row in enumerate(rows, 1))
 
 
 # docling's documents
