@@ -126,6 +126,8 @@ def test_context_is_constant_within_sets_but_differs_between_them():
         ("", "€ 3.50", "€ 4.20"),
         ("3,50 €", "4 €", "n/a"),
         ("$3", "$4"),
+        ("3 €", "4 €"),
+        ("10%", "15%", ""),
     ],
 )
 def test_warns_of_quoted_numbers(texts):

@@ -231,14 +231,14 @@ class Field:
     def has_foreign_numbers(self) -> bool:
         """Whether all texts are numbers, in quotes or in a notation that we do not read.
 
-        At least one text has a point, a comma or the sign of a currency. Missing values do not
-        matter.
+        At least one text has a point, a comma, a percent sign or the sign of a currency. Missing
+        values do not matter.
         """
         if self.is_number or self._is_categorical:
             return False
         texts = [text for text in self.texts if not is_missing(text)]
         with_points = [text.replace(",", ".", 1) for text in texts]
-        has_sign = any("." in text or category(text[0]) == "Sc" for text in with_points)
+        has_sign = any(c in ".%" or category(c) == "Sc" for text in with_points for c in text)
         return has_sign and (all(map(is_finite_number, with_points)) or are_foreign_numbers(texts))
 
     @property
