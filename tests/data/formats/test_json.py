@@ -57,6 +57,30 @@ def test_groups_are_one_box_and_captions_stay_with_their_picture(tmp_path):
     assert {**changed, "body": 0} == {**value, "body": 0}
 
 
+def test_texts_of_captions_tables_and_inner_lists_are_kept(tmp_path):
+    cells = [
+        {"text": text, "start_row_offset_idx": row, "start_col_offset_idx": column}
+        for row, line in enumerate((("a", "b"), ("c", "d")))
+        for column, text in enumerate(line)
+    ]
+    value = {
+        "body": {"children": refs("tables/0", "groups/0")},
+        "groups": [{"children": refs("texts/0")}, {"children": refs("texts/1", "texts/2")}],
+        "texts": [
+            item("list_item", 1, 0, 50, 9, 60, text="one", children=refs("groups/1")),
+            item("list_item", 1, 2, 60, 9, 70, text="one.one"),
+            item("list_item", 1, 2, 70, 9, 80, text="one.two"),
+            item("caption", 1, 0, 40, 9, 45, text="caption"),
+        ],
+        "tables": [
+            item("table", 1, 0, 0, 9, 39, data={"table_cells": cells}, children=refs("texts/3"))
+        ],
+    }
+    (example,) = read(tmp_path / "a.json", value)
+    texts = {"one\none.one\none.two", "a b\nc d\ncaption"}
+    assert {*example.page.texts} == texts
+
+
 def test_order_replaces_another_order(tmp_path):
     (example,) = read(tmp_path / "a.json", coco().replace('"id": 0,', '"order": 5, "id": 0,'))
     assert example.outputs is None  # only one annotation has an order

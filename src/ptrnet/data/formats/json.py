@@ -63,12 +63,14 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 def _docling_sheets(value: dict[str, Any], path: str) -> Iterator[Sheet]:
     sizes = value.get("pages") or {}
-    children = defaultdict[int, list[tuple[int, str, list[Any]]]](list)
+    children = defaultdict[int, list[tuple[int, str, list[Any], str]]](list)
     for place, child in enumerate(value["body"].get("children", [])):
         ref = _ref(child)
         items = list(_items(value, ref, path))
         if items:
-            children[items[0]["prov"][0]["page_no"]].append((place, ref, items))
+            texts = map(_docling_text, _items(value, ref, path, inner=True))
+            text = "\n".join(filter(None, texts))
+            children[items[0]["prov"][0]["page_no"]].append((place, ref, items, text))
     for page in sorted({*children, *map(int, sizes)}):
         source = f"{path}: page {page}"
         read = partial(_docling_layout, children[page], page, sizes.get(str(page), {}), source)
@@ -76,21 +78,20 @@ def _docling_sheets(value: dict[str, Any], path: str) -> Iterator[Sheet]:
 
 
 def _docling_layout(
-    children: list[tuple[int, str, list[Any]]], page: int, about: dict[str, Any], source: str
+    children: list[tuple[int, str, list[Any], str]], page: int, about: dict[str, Any], source: str
 ) -> Layout:
     size = size_of(about.get("size") or {}, ("width", "height"), source)
     boxes = []
-    for _, ref, items in children:
+    for _, ref, items, text in children:
         corners = [
             _docling_corners(item["prov"][0], size, f"{source}: {ref}")
             for item in items
             if item["prov"][0]["page_no"] == page
         ]
         lefts, tops, rights, bottoms = zip(*corners, strict=True)
-        text = "\n".join(item["text"] for item in items if item.get("text"))
         corner = min(lefts), min(tops), max(rights), max(bottoms)
         boxes.append(Box(corner, str(items[0].get("label", "")), ref, text))
-    places = [place for place, _, _ in children]
+    places = [place for place, *_ in children]
     return _numbered(boxes, size, "", places)
 
 
@@ -105,8 +106,19 @@ def _docling_corners(
     return left, top, right, bottom
 
 
-def _items(value: dict[str, Any], ref: str, path: str) -> Iterator[Any]:
-    """Yield a node of the document. If it has no place on a page, yield the nodes in it that do."""
+def _docling_text(node: Any) -> str:
+    """Return the text of a node. A row of a table is a line."""
+    rows = defaultdict[Any, list[str]](list)
+    for cell in (node.get("data") or {}).get("table_cells") or []:
+        rows[cell.get("start_row_offset_idx")].append(str(cell.get("text", "")))
+    return node.get("text") or "\n".join(map(" ".join, rows.values()))
+
+
+def _items(value: dict[str, Any], ref: str, path: str, inner: bool = False) -> Iterator[Any]:
+    """Yield a node of the document. If it has no place on a page, yield the nodes in it that do.
+
+    If `inner`, also yield the nodes in such nodes, such as captions and lists in a list.
+    """
     stack, seen = [ref], set[str]()
     while stack:
         ref = stack.pop()
@@ -120,7 +132,7 @@ def _items(value: dict[str, Any], ref: str, path: str) -> Iterator[Any]:
         node = nodes[int(index)]
         if node.get("prov"):
             yield node
-        else:
+        if inner or not node.get("prov"):
             stack += map(_ref, reversed(node.get("children", [])))
 
 
