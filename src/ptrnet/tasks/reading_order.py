@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from ptrnet.errors import InputError, short, unknown
+from ptrnet.errors import InputError, short, unknown, warn_ambiguous
 from ptrnet.pages.labels import BOTTOM, LABEL, LABELS, LEFT, RIGHT, TOP
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing, Facts, Task, duplicate_error
@@ -146,6 +146,8 @@ class ReadingOrder(Task):
 
     def read_instance(self, row: dict[str, Any], source: str) -> Any:
         boxes, labels = row.pop("boxes", row.pop("inputs", None)), row.pop("labels", None)
+        if labels is None:
+            warn_of_classes(row, "labels")
         if boxes is None:
             raise InputError(f'{source}: expected the key "boxes"')
         if not _is_list(boxes):
@@ -193,6 +195,12 @@ class ReadingOrder(Task):
 def _is_list(value: Any) -> bool:
     """Whether a value is a list, a tuple, an array or the like."""
     return np.iterable(value) and not isinstance(value, str | Mapping)
+
+
+def warn_of_classes(names: Iterable[str], expected: str) -> None:
+    """Warn if a key or a column probably has the classes of boxes, but not the expected name."""
+    for name in {"label", "labels", "class", "classes", "category", "categories"} & {*names}:
+        warn_ambiguous(f'"{name}" is not read as the classes of boxes; name them "{expected}"')
 
 
 def label_number(label: Any, source: str) -> int:

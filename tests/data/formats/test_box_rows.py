@@ -4,7 +4,7 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.errors import InputError
+from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.types import Example
 from tests.support.text import begins
 
@@ -49,6 +49,19 @@ def test_each_page_is_an_instance_and_rows_are_sorted_within_it(tmp_path):
     assert target.read_text() == (
         "page,x,y,width,height,label,text\n9,0,1,1,1,,a\n9,0,5,1,1,,b\n2,0,0,1,1,text,c\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "left,top,right,bottom,Class\n0,0,1,1,title\n"),
+        ("a.jsonl", '{"boxes": [[0, 0, 1, 1]], "class": ["title"]}\n'),
+    ],
+)
+def test_classes_of_another_name_are_doubted(tmp_path, name, content):
+    with pytest.warns(AmbiguousInputWarning, match='"class" is not read as .* name them "label'):
+        (example,) = read(tmp_path / name, content)
+    assert example.inputs.tolist() == [[0, 0, 1, 1, 0]]
 
 
 def test_rows_of_tesseract_are_read_if_they_have_one_level(tmp_path):

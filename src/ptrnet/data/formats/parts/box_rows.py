@@ -14,7 +14,7 @@ from ptrnet.data import checks
 from ptrnet.data.cells import is_number, parse_number
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.reading_order import LABEL, label_name, label_number
+from ptrnet.tasks.reading_order import LABEL, label_name, label_number, warn_of_classes
 from ptrnet.types import CsvText, Example, Page
 
 CORNERS = (
@@ -44,6 +44,8 @@ def read(
             f"y, width, height; and perhaps label and page; got {', '.join(rows[0])[:80]}"
         )
     columns = [names.index(name) for name in named]
+    if "label" not in names:
+        warn_of_classes(names, "label")
     if {"level", "page_num"} <= {*names}:
         levels = sorted({row[names.index("level")] for row in rows[1:]})
         if len(levels) > 1:
