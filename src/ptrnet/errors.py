@@ -7,6 +7,7 @@ import difflib
 import re
 import warnings
 from collections.abc import Iterable
+from importlib.util import find_spec
 from numbers import Integral
 
 
@@ -81,6 +82,12 @@ class MissingExtraError(PtrnetError, ImportError):
     def __reduce__(self) -> tuple[type, tuple[str, str]]:
         """Pickle both arguments; by default, only the message would be passed to `__init__`."""
         return type(self), (self.feature, self.extra)
+
+
+def check_package(package: str, feature: str, extra: str) -> None:
+    """Raise MissingExtraError unless a package of an extra is installed."""
+    if find_spec(package) is None:
+        raise MissingExtraError(feature, extra)
 
 
 class OutOfDistributionWarning(UserWarning):

@@ -17,7 +17,7 @@ from itertools import chain, islice
 from numbers import Integral
 from typing import Any, TypeVar
 
-from ptrnet.errors import InputError, KilledError, MissingExtraError, PtrnetError, short, unknown
+from ptrnet.errors import InputError, KilledError, PtrnetError, check_package, short, unknown
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -124,13 +124,9 @@ def check_processes(jobs: int, backend: str) -> None:
         raise InputError(f"jobs: expected 1 or more, or -1 for one per core, got {short(jobs)}")
     if backend not in BACKENDS:
         raise unknown("backend", backend, BACKENDS)
-    try:
-        if backend == "dask":
-            import distributed  # noqa: F401
-        if backend == "ray":
-            import ray  # noqa: F401
-    except ImportError:
-        raise MissingExtraError(f"backend {backend}", backend) from None
+    if backend != LOCAL:
+        package = "distributed" if backend == "dask" else backend
+        check_package(package, f"backend {backend}", backend)
 
 
 def _local(jobs: int) -> AbstractContextManager[Any]:

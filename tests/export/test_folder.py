@@ -122,7 +122,7 @@ def test_refused_in_one_line(arguments, message, tmp_path, monkeypatch, capsys):
 
 
 def test_a_missing_extra_is_named(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(export_folder, "find_spec", lambda package: None)
+    monkeypatch.setattr("ptrnet.errors.find_spec", lambda package: None)
     for command in (("export", "sort", tmp_path / "out"), ("bench", "export")):
         code, out, err = outcome(capsys, *command)
         assert (code, out) == (2, "") and err.count("\n") == 1

@@ -25,7 +25,7 @@ def test_an_unknown_name_suggests_the_nearest():
 
 
 def test_a_missing_package_is_named_before_any_work(monkeypatch):
-    monkeypatch.setattr(labellers, "find_spec", lambda name: None)
+    monkeypatch.setattr("ptrnet.errors.find_spec", lambda name: None)
     with pytest.raises(
         MissingExtraError, match=r'labeller pyvrp needs the extra "labels"'
     ) as raised:

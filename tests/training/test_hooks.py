@@ -151,7 +151,7 @@ def test_invalid_callbacks_and_loggers_are_refused(options, message, tmp_path):
 
 @pytest.mark.parametrize("name", reports.LOGGERS)
 def test_a_missing_logger_package_is_named(monkeypatch, name):
-    monkeypatch.setattr(reports, "find_spec", lambda package: None)
+    monkeypatch.setattr("ptrnet.errors.find_spec", lambda package: None)
     with pytest.raises(MissingExtraError, match=rf"ptrnet\[{name}\]"):
         Hooks(loggers=(name,))
 

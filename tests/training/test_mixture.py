@@ -371,7 +371,7 @@ def test_trees_are_a_default_where_they_help_if_the_extra_is_installed(tmp_path,
     assert not hasattr(recipe(kind="choice", ordered=True), "trees")
     text = infer_recipe(path, {"kind": "choice"})[1]
     assert "up to 300 trees" in text and "pip" not in text
-    monkeypatch.setattr("ptrnet.training.trees.find_spec", lambda name: None)
+    monkeypatch.setattr("ptrnet.training.own_data.find_spec", lambda name: None)
     found, text, _ = infer_recipe(path, {"kind": "choice"})
     assert found.network.trees == 0 and text.count('pip install "ptrnet[trees]"') == 1
     assert "pip" not in infer_recipe(path, {"kind": "set"})[1]
@@ -381,7 +381,7 @@ def test_trees_without_the_extra_are_refused_before_anything_is_written(
     tmp_path, monkeypatch, capsys
 ):
     path = lines(tmp_path / "d.jsonl")
-    monkeypatch.setattr("ptrnet.training.trees.find_spec", lambda name: None)
+    monkeypatch.setattr("ptrnet.errors.find_spec", lambda name: None)
     command = ["train", "--data", path, "--kind", "choice", "--trees", "5"]
     assert run([*command, "--output", str(tmp_path / "m")]) == 2
     assert 'pip install "ptrnet[trees]"' in capsys.readouterr().err

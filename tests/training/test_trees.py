@@ -174,12 +174,6 @@ def test_a_weight_counts_like_repeated_sets():
     np.testing.assert_allclose(heavy.gradients(scores)[0], 2 * sets.gradients(scores)[0])
 
 
-def test_the_extra_is_named_if_it_is_missing(monkeypatch):
-    monkeypatch.setattr(grown, "find_spec", lambda name: None)
-    with pytest.raises(grown.MissingExtraError, match=r'pip install "ptrnet\[trees\]"'):
-        grown.check_extra()
-
-
 def test_no_trees_grow_where_none_could_split():
     """Constant features, and fewer rows than two leaves need."""
     constant = drawn_sets(50, 0)._replace(

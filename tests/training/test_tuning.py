@@ -407,6 +407,6 @@ def test_what_cannot_be_searched_is_refused_before_anything_is_written(orders, t
 
 @pytest.mark.parametrize(("package", "extra"), [("optuna", "tune"), ("lightning_fabric", "train")])
 def test_the_missing_extra_is_named(orders, tmp_path, monkeypatch, package, extra):
-    monkeypatch.setattr(tuning, "find_spec", lambda name: None if name == package else True)
+    monkeypatch.setattr("ptrnet.errors.find_spec", lambda name: None if name == package else True)
     with pytest.raises(MissingExtraError, match=rf'pip install "ptrnet\[{extra}\]"'):
         tune(orders, output=tmp_path / "tuned", **COLUMNS)

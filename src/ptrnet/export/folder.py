@@ -3,12 +3,11 @@
 import json
 import shutil
 from copy import deepcopy
-from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-from ptrnet.errors import InputError, MissingExtraError, ModelError, check_int, short, unknown
+from ptrnet.errors import InputError, ModelError, check_int, check_package, short, unknown
 from ptrnet.export.agreement import TOLERANCE, compare, fresh_instances
 from ptrnet.export.graphs import OnnxModel, write_graphs
 from ptrnet.export.manifest import EXAMPLE, MANIFEST, describe, with_files
@@ -22,8 +21,7 @@ WEIGHTS = ("float32", "int8")
 def check_extra() -> None:
     """Raise MissingExtraError if a package of the extra `export` is not installed."""
     for package in ("onnx", "onnxruntime"):
-        if find_spec(package) is None:
-            raise MissingExtraError("export", "export")
+        check_package(package, "export", "export")
 
 
 def check_folder(folder: Path) -> None:

@@ -22,14 +22,13 @@ A labeller is a module with
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.errors import InputError, MissingExtraError, unknown
+from ptrnet.errors import InputError, check_package, unknown
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, is_directed
 from ptrnet.plugins import Registry, load
 from ptrnet.types import CLOSED, Floats, Indices, TourRules
@@ -224,8 +223,8 @@ def check_labeller(task: "Task", labeller: str | None) -> None:
     if name not in own and name not in names_for(task):
         raise unknown(f"labeller of task {task.name}", name, names_for(task))
     package = getattr(_module(name), "NEEDS", "")
-    if package and find_spec(package) is None:
-        raise MissingExtraError(f"labeller {name}", "labels")
+    if package:
+        check_package(package, f"labeller {name}", "labels")
 
 
 def check_max_elements(task: "Task", labeller: str | None, n: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.errors import InputError, check_package
 from ptrnet.files import atomic_path, check_writable
 
 FORMATS = (".png", ".svg")
@@ -22,10 +22,7 @@ def check_picture(path: Path) -> None:
 
 def check_matplotlib() -> None:
     """Raise MissingExtraError if matplotlib is not installed."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("drawing", "plot") from None
+    check_package("matplotlib", "drawing", "plot")
 
 
 def axes_or_new(ax: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.data.question import Question
-from ptrnet.errors import InputError, MissingExtraError, short, unknown
+from ptrnet.errors import InputError, check_package, short, unknown
 from ptrnet.solver.explain import field_columns
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import ALTERNATIVE, interaction, is_missing
@@ -39,10 +39,9 @@ def frame_of(data: Dataset, task: Task) -> Any:
     Raises:
         MissingExtraError: pandas is not installed.
     """
-    try:
-        import pandas as pd
-    except ImportError:
-        raise MissingExtraError("a simulation", "simulate") from None
+    check_package("pandas", "a simulation", "simulate")
+    import pandas as pd
+
     if task.facts.schema is None:
         frame = pd.DataFrame(np.asarray(data.elements), columns=list(field_columns(task)))
     else:

@@ -5,6 +5,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -165,9 +166,7 @@ def _can_mix(kind: str, table: Mapping[str, Any]) -> bool:
 
 def _has_trees() -> bool:
     """Whether the extra that grows trees is installed."""
-    from ptrnet.training.trees import is_installed
-
-    return is_installed()
+    return find_spec("lightgbm") is not None
 
 
 def field_names(key: str, fields: str | Sequence[str]) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -16,7 +15,7 @@ from rich.progress import Progress as RichProgress
 from rich.table import Column
 from torch import Tensor
 
-from ptrnet.errors import InputError, MissingExtraError, unknown
+from ptrnet.errors import InputError, check_package, unknown
 from ptrnet.metrics import summary
 from ptrnet.tasks.custom import METRICS
 from ptrnet.training.recipe import Recipe
@@ -81,8 +80,7 @@ class Hooks:
             if isinstance(logger, str):
                 if logger not in LOGGERS:
                     raise unknown("logger", logger, LOGGERS)
-                if find_spec(logger) is None:
-                    raise MissingExtraError(f"logger {logger}", logger)
+                check_package(logger, f"logger {logger}", logger)
             elif isinstance(logger, type) or not isinstance(logger, Logger):
                 raise InputError(
                     "loggers: expected objects with the methods log_hyperparams, log_metrics and "

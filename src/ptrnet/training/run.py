@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ptrnet import model_folder, models
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, check_package
 from ptrnet.kernels import use_compiled_kernels
 from ptrnet.kernels.threads import one_thread
 from ptrnet.models.base import PointerModel
@@ -98,9 +98,7 @@ def train(
 
             return train_at_once(recipe, output, resume, data, hooks or Hooks())
         if getattr(recipe.network, "trees", 0):
-            from ptrnet.training.trees import check_extra
-
-            check_extra()
+            check_package("lightgbm", "growing trees", "trees")
         work = recipe.data.batch_size * recipe.data.n[-1] * recipe.network.hidden_size
         if recipe.network.scores_once and work <= SMALL_STEP:
             locks.enter_context(one_thread())

@@ -6,20 +6,17 @@ settings.
 """
 
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from ptrnet.errors import MissingExtraError
 from ptrnet.models.parts.trees import DEPTH, LEAVES, Trees
 from ptrnet.training.sets import Sets as Sets
 
 if TYPE_CHECKING:
     import lightgbm
 
-EXTRA, PACKAGE = "trees", "lightgbm"
 SETTINGS = {
     "learning_rate": 0.05,
     "num_leaves": LEAVES,
@@ -36,17 +33,6 @@ ROW_SHARE, MOST_ROWS = 0.8, 200_000
 REPEATABLE = {"num_threads": 1, "deterministic": True, "force_row_wise": True, "verbosity": -1}
 FIRST = 60  # rounds after which trees are useful
 PATIENCE = 30  # stop after this many rounds without a higher likelihood of the validation sets
-
-
-def is_installed() -> bool:
-    """Whether the extra is installed."""
-    return find_spec(PACKAGE) is not None
-
-
-def check_extra() -> None:
-    """Raise MissingExtraError if the extra is not installed."""
-    if not is_installed():
-        raise MissingExtraError("growing trees", EXTRA)
 
 
 def grow(

@@ -18,7 +18,6 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,7 @@ import numpy as np
 from ptrnet import models, plugins
 from ptrnet.data.infer_task import InferredTask, infer_task_of
 from ptrnet.data.streams import draw_held_out
-from ptrnet.errors import DivergedError, InputError, MissingExtraError, check_int, short
+from ptrnet.errors import DivergedError, InputError, check_int, check_package, short
 from ptrnet.evaluation import LOG_LIKELIHOOD
 from ptrnet.files import exists
 from ptrnet.metrics import Measure, Moments
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from optuna import Study, Trial
     from optuna.trial import FrozenTrial
 
-EXTRA, PACKAGE = "tune", "optuna"
 JOURNAL, MODEL = "study.journal", "model"  # in the output folder: Optuna's file, the final model
 NAME = "ptrnet"  # of the study in the journal
 # What to search: multiples of the default, or values. A setting is searched if the network has it,
@@ -159,10 +157,8 @@ def tune(
         >>> found = ptrnet.tune("orders.csv", output="tuned", trials=30, **columns)
         >>> model = ptrnet.fit("orders.csv", **columns, **found.options)
     """
-    if find_spec(PACKAGE) is None:
-        raise MissingExtraError("tuning", EXTRA)
-    if find_spec("lightning_fabric") is None:
-        raise MissingExtraError("training", "train")
+    check_package("optuna", "tuning", "tune")
+    check_package("lightning_fabric", "training", "train")
     trials, folds = check_int("trials", trials, 1), check_int("folds", folds, 2)
     if seconds is not None:
         seconds = check("seconds", seconds, float, Bounds(gt=0))

@@ -7,7 +7,6 @@ import pytest
 
 from ptrnet.decoding import Greedy
 from ptrnet.errors import InputError, MissingExtraError
-from ptrnet.export import folder
 from ptrnet.geometry import model_order
 from ptrnet_lab import bench
 from ptrnet_lab.bench import harness, label
@@ -64,7 +63,7 @@ def test_progress_of_data_names_the_examples_that_steps_train_on(quick, monkeypa
 
 
 def test_plan_leaves_out_measurements_with_missing_extras(monkeypatch):
-    monkeypatch.setattr(folder, "find_spec", lambda package: None)
+    monkeypatch.setattr("ptrnet.errors.find_spec", lambda package: None)
     assert set(bench.plan(None, {})) == set(bench.MEASUREMENTS) - {"export"}
     with pytest.raises(MissingExtraError):
         bench.plan("export", {})

@@ -95,7 +95,7 @@ def test_the_tasks_messages_name_them():
 
 
 def test_a_missing_package_is_named(monkeypatch):
-    monkeypatch.setattr(labellers, "find_spec", lambda name: None)
+    monkeypatch.setattr("ptrnet.errors.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r'labeller a3 needs the extra "labels"'):
         labellers.check_labeller(TSP, "a3")
     labellers.check_labeller(TSP, "a2")

@@ -32,7 +32,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, Any
@@ -42,7 +41,7 @@ from ptrnet.data.arrays import is_frame
 from ptrnet.data.dataset import chunks_by_elements
 from ptrnet.data.formats.parts import count_lines, display_name, standard_input_is_json
 from ptrnet.data.groups import with_groups
-from ptrnet.errors import InputError, MissingExtraError, short
+from ptrnet.errors import InputError, check_package, short
 from ptrnet.files import (
     atomic_folder,
     atomic_path,
@@ -160,9 +159,8 @@ class Format:
             raise InputError(
                 f"{path}: {files} are for task {self.capabilities.task}, not for {task.name}"
             )
-        package = self.capabilities.package
-        if package and find_spec(package) is None:
-            raise MissingExtraError(f".{self.extension}", self.extension)
+        if package := self.capabilities.package:
+            check_package(package, f".{self.extension}", self.extension)
 
     def checked(
         self, examples: Iterable[Example], task: Task, keep_answers: bool = False
