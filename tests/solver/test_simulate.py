@@ -413,6 +413,13 @@ def test_an_outside_option_has_a_share_of_its_own_and_keeps_its_missing_fields()
     expected = p.groupby(trips["mode"]).sum() / 300
     expected["none"] = 1 - expected.sum()
     assert found["after"].to_dict() == pytest.approx(expected.to_dict(), rel=1e-5)
+    dropped = model.simulate(trips, set_id="trip", by="mode", drop="mode != car", draws=1)["shares"]
+    cars = trips[trips["mode"] == "car"]
+    others = 1 - model.predict_proba(cars, set_id="trip")
+    without_car = 300 - len(cars)  # sets in which only the outside option is left
+    assert dropped.set_index("mode")["after"]["none"] == pytest.approx(
+        (others.sum() + without_car) / 300, rel=1e-5
+    )
     by_position = model.simulate(trips, **what)["shares"].set_index("position")["after"]
     assert by_position.index.tolist() == ["1", "2", "3", "none"]
     assert by_position["none"] == pytest.approx(expected["none"], rel=1e-5)

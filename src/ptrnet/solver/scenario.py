@@ -110,6 +110,17 @@ def selected(frame: Any, condition: str, option: str) -> Mask:
     return np.asarray(is_true, bool)
 
 
+def dropped(frame: Any, task: Task, condition: str) -> Mask:
+    """Return `(n,)`: which rows a condition removes; see `selected`.
+
+    The outside option of a long table is no row of it, so the condition has to name the option.
+    """
+    rows = selected(frame, condition, "drop")
+    if task.facts.layout.outside not in _names(condition, "drop"):
+        rows &= ~is_outside(frame, task)
+    return rows
+
+
 def changed(
     frame: Any, data: Dataset, task: Task, changes: Sequence[str], where: str
 ) -> tuple[Floats, Mask, set[str]]:

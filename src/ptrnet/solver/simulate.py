@@ -21,9 +21,9 @@ from ptrnet.solver.scenario import (
     changed,
     check_not_wide,
     check_read,
+    dropped,
     encoded,
     frame_of,
-    selected,
 )
 from ptrnet.solver.totals import Totals
 from ptrnet.tasks.base import Task
@@ -104,7 +104,7 @@ def simulate(solver: "Solver", data: Dataset, question: Question, activity: str 
     if question.change:
         solver.trained_range.warn_of(Dataset(elements, data.starts))
     drop, elasticity, surplus = question.drop, question.elasticity, question.surplus
-    is_kept = ~selected(frame, drop, "drop") if drop else np.ones(len(frame), bool)
+    is_kept = ~dropped(frame, task, drop) if drop else np.ones(len(frame), bool)
     of_wtp = question.wtp_fields
     numeric = [
         ("elasticity", elasticity),
