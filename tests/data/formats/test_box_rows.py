@@ -21,6 +21,8 @@ def read(path, content):
     [
         ("left,top,right,bottom,label", "1,2,4,8,title"),
         ("id,X0,Y0,X1,Y1,label", "7,1,2,4,8,title"),
+        ("x1,y1,x2,y2,label", "1,2,4,8,title"),
+        ("label,xmin,ymin,xmax,ymax", "title,1,2,4,8"),
         ("label,x,y,width,height", "title,1,2,3,6"),
         ("conf,left,top,width,height,label", "n/a,1,2,3,6,title"),
     ],
@@ -90,6 +92,7 @@ def test_boxes_of_other_files_have_a_header_and_labels(tmp_path):
     [
         ("a,b,c,d\n1,2,3,4\n", ":1: expected the columns left, top, right, bottom; ... got a"),
         ("1,2,3,4,5\n", ":1: expected the columns"),
+        ("x1,y1,x2,y2,x3,y3,x4,y4\n0,0,1,0,1,1,0,1\n", ":1: expected the columns"),
         ("left,top,right,bottom\n", ": expected boxes below the header, got none"),
         ("left,top,right,bottom\n1,2,3,4\n1,x,3,4\n", ":3: column 2: expected a number, got 'x'"),
         ("left,top,right,bottom\n1,2,3,4\n5,2,3,4\n", ":3: expected left <= right and top <= b"),

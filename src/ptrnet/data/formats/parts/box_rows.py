@@ -20,6 +20,8 @@ from ptrnet.types import CsvText, Example, Page
 CORNERS = (
     ("left", "top", "right", "bottom"),
     ("x0", "y0", "x1", "y1"),
+    ("x1", "y1", "x2", "y2"),
+    ("xmin", "ymin", "xmax", "ymax"),
     ("x", "y", "width", "height"),
     ("left", "top", "width", "height"),
 )
@@ -38,10 +40,11 @@ def read(
     header = None if all(map(is_number, rows[0])) else rows[0]
     names = [*CORNERS[0]] if header is None else [name.lower() for name in header]
     named = next((four for four in CORNERS if {*four} <= {*names}), None)
-    if named is None or len(names) != len(rows[0]):
+    is_polygon = "x3" in names  # x1, y1, ..., x4, y4
+    if named is None or is_polygon or len(names) != len(rows[0]):
         raise InputError(
-            f"{places[0]}: expected the columns left, top, right, bottom; or x0, y0, x1, y1; or x, "
-            f"y, width, height; and perhaps label and page; got {', '.join(rows[0])[:80]}"
+            f"{places[0]}: expected the columns {'; or '.join(map(', '.join, CORNERS))}; and "
+            f"perhaps label and page; got {', '.join(rows[0])[:80]}"
         )
     columns = [names.index(name) for name in named]
     if "label" not in names:
