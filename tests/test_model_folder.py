@@ -134,7 +134,7 @@ def test_files_that_are_not_a_configuration_are_refused(folder, text):
 
 def test_missing_files_are_named(folder):
     (folder / "model.safetensors").unlink()
-    refused(folder, "no such file")
+    refused(folder, "No such file")
     refused(folder / "config.json", "expected a model's folder, got a file")
     (folder / "config.json").unlink()
     refused(folder, "no model is there")

@@ -100,7 +100,8 @@ def load(folder: Path) -> Saved:
             shape or not finite.
     """
     config, path = _read_config(folder / CONFIG), folder / TENSORS
-    content = _read(path)
+    with named_failure(f"{path}: cannot be read", ModelError):
+        content = path.read_bytes()
     if _CHECKSUM in config and config[_CHECKSUM] != _checksum(config, content):
         raise ModelError(
             f"{folder}: {CONFIG} or {TENSORS} is damaged, was edited, or belongs to another model; "
@@ -170,15 +171,6 @@ def _is_score(score: Any) -> bool:
     return isinstance(score["count"], int) and all(
         value is None or isinstance(value, int | float) for value in values
     )
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise ModelError(f"{path}: no such file") from None
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _checksum(config: Mapping[str, Any], content: bytes) -> str:

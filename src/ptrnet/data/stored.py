@@ -42,7 +42,7 @@ from ptrnet.data.columns import Columns
 from ptrnet.data.dataset import chunks_of
 from ptrnet.data.formats.parts import BLOCK, Block, blocks
 from ptrnet.errors import InputError
-from ptrnet.files import FolderExistsError, atomic_folder, checksum, exists
+from ptrnet.files import FolderExistsError, atomic_folder, checksum, exists, named_failure
 from ptrnet.parallel import ordered_map
 from ptrnet.progress import track
 from ptrnet.tasks.base import Task
@@ -96,7 +96,7 @@ def open_folder(folder: Path, task: Task) -> Dataset:
     Raises:
         InputError: a file cannot be read, or the files do not match their checksum.
     """
-    try:
+    with named_failure(f"{folder}: damaged"):
         recorded = (folder / CHECKSUM).read_text(encoding="utf-8", errors="replace")
         if recorded != _checksum_of_arrays(folder):
             raise InputError(f"{folder}: damaged: its arrays do not match {CHECKSUM}")
@@ -104,8 +104,6 @@ def open_folder(folder: Path, task: Task) -> Dataset:
             file.stem: np.load(file, mmap_mode="r", allow_pickle=False)
             for file in folder.glob("*.npy")
         }
-    except OSError as error:
-        raise InputError(f"{folder}: damaged: {error.strerror}") from None
     fields = {"weight": "weights", "group": "groups"}
     return Dataset(
         maps["inputs"],
