@@ -254,6 +254,25 @@ def test_a_bad_page_among_others_is_left_out_with_a_warning(tmp_path):
     assert kept == [[0], None, [0]]
 
 
+@pytest.mark.parametrize(
+    ("kind", "old", "new"),
+    [
+        ("page-xml", "<pc:Page ", '<pc:Page readingDirection="right-to-left" '),
+        ("page-xml", "<pc:TextRegion ", '<pc:TextRegion readingDirection="right-to-left" '),
+        ("hocr", "<p>", "<p class='ocr_par' dir='rtl'>"),
+    ],
+)
+def test_a_document_from_right_to_left_is_doubted_unless_it_is_read_so(tmp_path, kind, old, new):
+    path = make(tmp_path, kind)
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    with pytest.warns(AmbiguousInputWarning, match="from right to left, .*--direction rtl"):
+        read(path)
+    assert list(formats.read(str(path), tasks.get("reading-order", direction="rtl")))
+    path.write_text(path.read_text(encoding="utf-8").replace(new, old, 2), encoding="utf-8")
+    if "Page" not in old:
+        assert read(path)  # most boxes have no direction
+
+
 def test_a_folder_does_not_tell_a_task(tmp_path):
     make(tmp_path, "alto")
     with pytest.raises(InputError, match="a folder does not say how many numbers an element has"):

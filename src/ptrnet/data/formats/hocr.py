@@ -70,7 +70,11 @@ def _layout(path: str, text: str, page: Node) -> Layout:
         corners = _bbox(page, path)
         size = size_of({"width": corners[2], "height": corners[3]}, ("width", "height"), path)
     image = next(filter(None, named.groups()), "").strip() if named else ""
-    return Layout([boxes[k] for k in numbered], order, size, image, spans)
+    num_rtl = sum(  # Tesseract gives a direction to paragraphs
+        any(part.attributes.get("dir") == "rtl" for part in (node, *node.children))
+        for node in found
+    )
+    return Layout([boxes[k] for k in numbered], order, size, image, spans, num_rtl)
 
 
 def _text(text: str, block: Node) -> str:

@@ -80,7 +80,10 @@ def _layout(document: Document, node: Node, root: Element, page: Element, source
             known = indices_of(named, regions, "id")
     size = size_of(page.attrib, ("imageWidth", "imageHeight"), source)
     image = page.get("imageFilename", "")
-    return Layout(boxes, known, size, image, _place(document.content, node))
+    usual = page.get("readingDirection")
+    directions = [region.get("readingDirection", usual) for region in regions]
+    num_rtl = directions.count("right-to-left")
+    return Layout(boxes, known, size, image, _place(document.content, node), num_rtl)
 
 
 def _regions(page: Element) -> Iterator[Element]:

@@ -78,6 +78,7 @@ class Layout:
     size: tuple[float, float] | None = None  # width and height of the page; None if unknown
     image: str = ""  # the file of the image, relative to the document; empty if unknown
     place: object = None  # see `ptrnet.types.Page`
+    num_rtl: int = 0  # the number of boxes whose text runs from right to left, as far as is known
 
 
 @dataclass
@@ -193,6 +194,11 @@ def _example(
     boxes = layout.boxes
     if not boxes:
         raise InputError(f"{sheet.source}: the page has no boxes")
+    if 2 * layout.num_rtl > len(boxes) and getattr(task, "direction", "") == "ltr":
+        warn_ambiguous(
+            f"{path}: the text runs from right to left, but is read from left to right; use "
+            "--direction rtl"
+        )
     low, high = min(box.corners[1] for box in boxes), max(box.corners[3] for box in boxes)
     height = layout.size[1] if layout.size else low + high
     rows = [[*box.corners, label_of(box.kind, box.corners, height)] for box in boxes]
