@@ -214,6 +214,8 @@ COMPLAINTS = {
         'WIDTH="80"', 'WIDTH="-80"'
     ): ": page p1: box 1: expected left <= right, got 110 and",
     alto().replace('ID="r" ', ""): ":8: TextBlock: expected an ID",
+    page_of(f"{region('a')}\n<ReadingOrder/>"): ":7: expected ReadingOrder before the regions",
+    alto().replace("</alto>", "<ReadingOrder/></alto>"): ":14: expected ReadingOrder before Layout",
 }
 
 

@@ -52,6 +52,9 @@ def sheets(document: Document, header: Node, root: Element) -> Iterator[Sheet]:
     tags = root.find(f"{space}Tags")
     labels = {tag.get("ID", ""): tag.get("LABEL", "") for tag in (() if tags is None else tags)}
     old, order = header.child("ReadingOrder"), root.find(f"{space}ReadingOrder")
+    if order is not None and old is None:
+        where = Place(document.path, document.content, root, order)
+        raise InputError(f"{where}: expected ReadingOrder before {LAYOUT}")
     start, end = (old.start, old.end) if old else (layout.start, layout.start)
     place = start, end, header.prefix, indentation(document.content, start)
     named = None if order is None else _named(order)

@@ -74,6 +74,9 @@ def _layout(document: Document, node: Node, root: Element, page: Element, source
         kind = kind if name == "TextRegion" else name
         boxes.append(Box(_corners(region, space, place), kind, id, _text(region, space)))
     order, known = page.find(f"{space}ReadingOrder"), None
+    if order is not None and node.child("ReadingOrder") is None:
+        place = Place(document.path, document.content, root, order)
+        raise InputError(f"{place}: expected ReadingOrder before the regions")
     if order is not None and len(order):
         named = _named(order[0], partial(Place, document.path, document.content, root))
         if named is not None:
