@@ -118,7 +118,8 @@ def _compute(
 ) -> Part:
     number, chunk = item
     data = function(chunk)
-    return Part(number, len(data), num_unproved(data), encode(data))
+    unproved = sum(extra.get("proved") is False for extra in data.columns.get("extra", ()))
+    return Part(number, len(data), unproved, encode(data))
 
 
 class Whole(Sink[Result]):
@@ -150,8 +151,3 @@ def report_unproved(count: int) -> None:
             'answers with "proved": false, and --strict refuses them',
             file=sys.stderr,
         )
-
-
-def num_unproved(data: Dataset) -> int:
-    """Return the number of answers without a proof, although their labeller promises a proof."""
-    return sum(extra.get("proved") is False for extra in data.columns.get("extra", ()))

@@ -116,17 +116,11 @@ def decode_view(
     answers = answers_of(task, orders, hypotheses)
     if mirror := mirror_of(number, task):
         answers = [
-            [answer_forwards(mirror, task.normalize(one), outputs) for outputs in of_one]
+            [mirror.answers(mirror.inputs(task.normalize(one)[None]), [o])[0] for o in of_one]
             for one, of_one in zip(instances, answers, strict=True)
         ]
     log_probs = hypotheses.log_probs.tolist()
     return [list(zip(*pair, strict=True)) for pair in zip(answers, log_probs, strict=True)]
-
-
-def answer_forwards(mirror: Mirror, instance: Floats, outputs: Indices) -> Indices:
-    """Return the answer to an instance `(n, d)`, given the answer to its backwards view."""
-    (forwards,) = mirror.answers(mirror.inputs(instance[None]), [outputs])
-    return forwards
 
 
 def best_answer(task: Task, example: Example, views: Sequence[Sequence[Choice]]) -> Choice:
