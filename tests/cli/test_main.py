@@ -31,6 +31,10 @@ from tests.support.fork_server import ForkServer
         ),
         ("solve hull none.txt --output a.xls", "unknown file format 'xls'"),
         ("solve hull", "expected TASK FILE, or FILE with --model; got: hull"),
+        (
+            "solve reading-order a.xml b.xml",
+            "a.xml b.xml; FILE may be a folder of documents of pages",
+        ),
         ("solve none.txt", "FILE with --model; got: none.txt; TASK is one of delaunay, hull"),
         ("solve sort none.txt --model hull", "model hull is for task hull, not for sort"),
         ("solve hull --random 100001", "n: expected 1 <= A <= B <= 100000"),

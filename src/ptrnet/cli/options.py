@@ -289,7 +289,7 @@ def task_and_file(arguments: list[str] | None, model: str | None) -> tuple[str |
     match arguments or []:
         case [path] if model is not None:
             return None, path
-        case [_] | [_, _]:
+        case [_, *_]:
             return known_task_and_file(arguments, ", or FILE with --model")
     raise _unexpected(arguments, "TASK FILE, or FILE with --model")
 
@@ -313,6 +313,8 @@ def known_task_and_file(arguments: list[str] | None, otherwise: str = "") -> tup
             if known := formats.format_of(path).capabilities.task:
                 return known, path
             advice = f"; TASK is one of {', '.join(task_names())}"
+        case [_, _, _, *_]:
+            advice = "; FILE may be a folder of documents of pages"
     raise _unexpected(arguments, f"TASK FILE{otherwise}", advice)
 
 
