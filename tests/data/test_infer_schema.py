@@ -171,6 +171,13 @@ def test_dates_are_refused_with_advice():
         infer_sets(Table.of([{"day": datetime(2025, 1, 31), "set": 2}]), Columns(set_id="set"))
 
 
+def test_warns_of_dates_that_are_texts():
+    for texts in (["2025-01-31", "2025-02-01"], ["2025-01-31 12:30:00", ""]):
+        offers = [{"day": text, "price": 2} for text in texts]
+        with pytest.warns(AmbiguousInputWarning, match=r'^"day": each date is read as a category'):
+            assert infer_schema([(offers, "x")]).categories == (tuple(sorted(texts)), ())
+
+
 @pytest.mark.parametrize(
     "texts",
     [
@@ -180,6 +187,7 @@ def test_dates_are_refused_with_advice():
         ("<5", ">10"),
         ("030 12", "030 13"),
         ("3 kg", ""),
+        ("2025-01", "20-2"),
     ],
 )
 def test_codes_are_categories_without_a_warning(texts):

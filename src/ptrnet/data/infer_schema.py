@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Iterable, Sequence
-from datetime import date
+from datetime import date, datetime
 from itertools import islice
 from operator import eq
 from typing import Any, NamedTuple
@@ -37,6 +37,9 @@ COUNTED = 20_000  # if a field has more numbers, we count a sample of at most th
 # and if each number occurs CODE_REPEATS times on average.
 FEWEST_CODES, MOST_CODES, CODE_REPEATS = 3, 30, 10
 WRITE_NUMBERS = "write numbers as 1234.5, without quotes or units"
+MAKE_NUMBERS = (
+    "make a number of it, such as the month, or list the fields that the model should read (fields)"
+)
 _TOGETHER = 256  # how many instances are read at once
 
 
@@ -140,8 +143,7 @@ class Field:
             elif isinstance(value, date):
                 raise InputError(
                     f'{place(k)}: "{self.name}": expected a number or a text, got the date '
-                    f"{value}; make a number of it, such as the month, or list the "
-                    "fields that the model should read (fields)"
+                    f"{value}; {MAKE_NUMBERS}"
                 )
             elif kind != (self._kind or kind):
                 raise InputError(
@@ -242,9 +244,23 @@ class Field:
         return has_sign and (all(map(is_finite_number, with_points)) or are_foreign_numbers(texts))
 
     @property
+    def has_dates(self) -> bool:
+        """Whether all texts are dates, such as 2025-01-31. Missing values do not matter."""
+        texts = [text for text in self.texts if not is_missing(text)]
+        return bool(texts) and not self._is_categorical and all(map(_is_date, texts))
+
+    @property
     def example(self) -> str:
         """The first text in alphabetical order that does not mean a missing value."""
         return min((text for text in self.texts if not is_missing(text)), default="")
+
+
+def _is_date(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text.strip())
+    except ValueError:
+        return False
+    return "-" in text
 
 
 def _has_surrogates(text: str) -> bool:
@@ -266,7 +282,8 @@ def schema_of(fields: Sequence[Field], reading: Reading = AS_IT_IS) -> Schema:
 
     Warns:
         AmbiguousInputWarning: fields are empty in all examples. The model does not read them. Or
-            fields have numbers in a notation that we do not read, which become categories.
+            fields have dates, or numbers in a notation that we do not read, which become
+            categories.
     """
     missing = reading.missing
     gaps = [field for field in fields if field.missing and (field.is_number or missing == "refuse")]
@@ -289,6 +306,8 @@ def schema_of(fields: Sequence[Field], reading: Reading = AS_IT_IS) -> Schema:
             f"{names}: texts such as {short(foreign[0].example)} are read as categories; "
             f"{WRITE_NUMBERS}"
         )
+    if dated := listed(f'"{field.name}"' for field in fields if field.has_dates):
+        warn_ambiguous(f"{dated}: each date is read as a category of its own; {MAKE_NUMBERS}")
     return Schema(
         tuple(field.name for field in fields),
         categories,
