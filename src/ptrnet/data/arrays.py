@@ -277,26 +277,23 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
     }
 
 
-def series_like(values: Floats, frame: Any, name: str) -> Any:
-    """Return a number for each row of a frame as a series of the frame's library.
+def rows_like(values: Any, frame: Any, name: str) -> Any:
+    """Return what the rows of a frame have in the form of the frame's library.
 
-    A series of pandas has the index of the frame. If `frame` is not a frame of pandas or polars,
-    return the values unchanged.
+    An array becomes a series of this name, and a dictionary of arrays a frame. Those of pandas have
+    the index of the frame. If `frame` is not a frame of pandas or polars, return the values
+    unchanged.
     """
+    is_columns = isinstance(values, dict)
     if is_frame(frame) and hasattr(frame, "index"):
-        return sys.modules["pandas"].Series(values, frame.index, name=name)
+        pandas, index = sys.modules["pandas"], frame.index
+        if is_columns:
+            return pandas.DataFrame(values, index)
+        return pandas.Series(values, index, name=name)
     if is_frame(frame) and hasattr(frame, "to_dicts"):
-        return sys.modules["polars"].Series(name, values)
+        polars = sys.modules["polars"]
+        return polars.DataFrame(values) if is_columns else polars.Series(name, values)
     return values
-
-
-def frame_like(columns: dict[str, Floats], frame: Any) -> Any:
-    """Return numbers for the rows of a frame as a frame of the same library; see `series_like`."""
-    if is_frame(frame) and hasattr(frame, "index"):
-        return sys.modules["pandas"].DataFrame(columns, frame.index)
-    if is_frame(frame) and hasattr(frame, "to_dicts"):
-        return sys.modules["polars"].DataFrame(columns)
-    return columns
 
 
 def frame_with(frame: Any, name: str, values: Any) -> Any:

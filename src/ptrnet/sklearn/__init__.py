@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from ptrnet.data import formats
 from ptrnet.data.arrays import (
-    frame_like,
     frame_with,
     is_frame,
     named_records_of,
-    series_like,
+    rows_like,
     split,
     split_instances,
 )
@@ -225,10 +224,8 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
             data, table = self._sets(X, {})
             kind = self.solver_.task.facts.kind
             solved = self.solver_.predict(data, self.decoder)
-            answers = answers_in_rows(table, solved, kind)
-            if isinstance(answers, dict):
-                return frame_like(answers, X)
-            return series_like(answers, X, _ROLES[kind] if kind in ("choice", "set") else "place")
+            name = _ROLES[kind] if kind in ("choice", "set") else "place"
+            return rows_like(answers_in_rows(table, solved, kind), X, name)
         solved = self.solver_.predict(self._instances(X), self.decoder)
         return _column([example.outputs for example in solved])
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from ptrnet import model_folder, tasks
-from ptrnet.data.arrays import frame_like, series_like
+from ptrnet.data.arrays import rows_like
 from ptrnet.data.dataset import examples_of, has_answer, instances_of, one_example
 from ptrnet.decoding import Decoder
 from ptrnet.errors import InputError, ModelError, unknown
@@ -186,7 +186,7 @@ class Solver:
             answers = positions_of(table, solved)
             if table.layout.alternatives and self.task.facts.kind == "choice":
                 names = np.array([table.layout.names[int(k)] for (k,) in answers])
-                return str(names[0]) if is_one else series_like(names, instances, "chosen")
+                return str(names[0]) if is_one else rows_like(names, instances, "chosen")
         return answers[0] if is_one else answers
 
     def answer(
@@ -595,15 +595,13 @@ class Solver:
         self.trained_range.warn_of(data)
         numbers = compute(self._network, task, data)
         if table is None:
-            return series_like(numbers[0], instances, name) if is_one else numbers
+            return rows_like(numbers[0], instances, name) if is_one else numbers
         from ptrnet.data.tables import in_original_rows
 
         in_rows = in_original_rows(table, data, numbers, impossible)
-        if not isinstance(in_rows, dict):
-            return series_like(in_rows, instances, name)
-        if is_one:
+        if is_one and isinstance(in_rows, dict):  # a row of a wide table
             return {alternative: float(of_rows[0]) for alternative, of_rows in in_rows.items()}
-        return frame_like(in_rows, instances)
+        return rows_like(in_rows, instances, name)
 
     def _own_task(self) -> Task:
         from ptrnet.tasks.custom import own_task
