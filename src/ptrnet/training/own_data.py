@@ -149,7 +149,7 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
     chosen |= validation_defaults(given, inferred.task.kind, networks)
     table = {**chosen, "n": Sizes.of(inferred.examples.sizes), **given, "data": data}
     if _can_mix(inferred.task.kind, table):
-        if _has_trees():
+        if find_spec("lightgbm"):  # of the extra that grows trees
             table.setdefault("trees", MOST_TREES)
         has_signs = inferred.task.facts.signs.any()
         if inferred.examples.sizes.sum() < FEW_ELEMENTS and not has_signs:
@@ -162,11 +162,6 @@ def _can_mix(kind: str, table: Mapping[str, Any]) -> bool:
     validates = bool(table.get("valid") or table.get("valid_share"))
     is_read = table.get("model") == SETS and not table.get("positions")
     return kind in NOISY and is_read and validates
-
-
-def _has_trees() -> bool:
-    """Whether the extra that grows trees is installed."""
-    return find_spec("lightgbm") is not None
 
 
 def field_names(key: str, fields: str | Sequence[str]) -> tuple[str, ...]:
@@ -238,7 +233,7 @@ def summary(inferred: "InferredTask", recipe: Recipe, is_guessed: bool) -> str:
 
 def _missing_extra(recipe: Recipe) -> str:
     """Return a line that names the extra that grows trees, if it would be used; empty if not."""
-    if not _can_mix(recipe.task.facts.kind, recipe.table()) or _has_trees():
+    if not _can_mix(recipe.task.facts.kind, recipe.table()) or find_spec("lightgbm"):
         return ""
     return (
         "\nno gradient-boosted trees, which often improve choices and rankings by grades, because "
