@@ -558,6 +558,15 @@ class ProblemTask(Task):
         return elements_of(tokens, self.problem.ways)
 
     def instance_error(self, inputs: Floats) -> str | None:
+        column = sum(self.problem.element_fields.values())
+        shared = inputs[:, column:]
+        if (differs := (shared != shared[0]).any(0)).any():
+            k = int(differs.argmax())
+            name, values = self.problem.number_names[column + k], np.unique(shared[:, k])
+            return (
+                f"{name}: expected the same number in all elements, got {values[0]:g} and "
+                f"{values[1]:g}"
+            )
         return self.problem.instance_error(inputs)
 
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:

@@ -264,6 +264,12 @@ def test_the_optimum_of_ft06(tmp_path):
             "value,weight,capacity\n3,5,6\n",
             "a.csv:1: expected the columns weight, value, capacity in this order, got value, weigh",
         ),
+        (
+            "a.csv",
+            "knapsack",
+            "weight,value,capacity\n3,5,6\n4,6,7\n2,3,6\n",
+            "a.csv: capacity: expected the same number in all elements, got 6 and 7",
+        ),
     ],
 )
 def test_refuses_malformed_files(name, task, text, complaint, tmp_path):
