@@ -34,7 +34,6 @@ from ptrnet.training.loop import (
 )
 from ptrnet.training.mixture import Shares, forget_others, grow_trees, mix, mixed_with
 from ptrnet.training.module import TrainingModule
-from ptrnet.training.positions import features_read, without_positions
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.reports import Hooks
 from ptrnet.training.run_card import write_card
@@ -144,7 +143,7 @@ def _train(
         if is_main_process():
             with mixed_with(model, trees, 0.5 if best.step else 1.0):
                 saved = model_folder.Saved(model, recipe.task, _facts(recipe, step))
-                model_folder.save(output, without_positions(saved, recipe))
+                model_folder.save(output, _as_saved(saved, recipe))
 
     best = BestWeights(recipe.run.patience, save, valid_groups(valid_parts))
     if is_main_process():
@@ -175,8 +174,11 @@ def _train(
     saved = model_folder.Saved(model.cpu().eval(), recipe.task, _facts(recipe, step))
     save(step)  # before the mixture and the card, which may take long
     shares = mix(saved.model, recipe, stream, valid_parts, trees) if has_answers else Shares()
-    saved = without_positions(saved, recipe)
-    valid_parts = [features_read(part, saved) for part in valid_parts]
+    saved = _as_saved(saved, recipe)
+    if recipe.columns.position:
+        from ptrnet.training.positions import features_read
+
+        valid_parts = [features_read(part, saved) for part in valid_parts]
     if is_main_process():
         if shares != Shares():
             print(f"the validation examples chose what answers: {shares}", file=sys.stderr)
@@ -185,6 +187,15 @@ def _train(
         tested = valid_parts if fresh is None else [fresh]
         write_card(output, saved, recipe, tested if has_answers else [], shares)
     return saved
+
+
+def _as_saved(saved: model_folder.Saved, recipe: Recipe) -> model_folder.Saved:
+    """Return the model as it is saved: without the positions of clicks."""
+    if not recipe.columns.position:  # few trainings need the imports of `positions`
+        return saved
+    from ptrnet.training.positions import without_positions
+
+    return without_positions(saved, recipe)
 
 
 def _network(recipe: Recipe) -> PointerModel:
