@@ -253,6 +253,9 @@ def test_long_tables_with_availability_and_an_outside_option_are_answered_in_the
         solver.predict_proba(elements)
     (of_list,) = solver.predict_proba([[e for e in elements if e.get("can", 1)]])
     assert of_list[:-1] == pytest.approx(p[trip.index][trip["can"] == 1], abs=1e-6)
+    # Without the outside option, the probabilities of the others would add up to 1.
+    with pytest.raises(InputError, match='with "none": 1, the option to choose none, got 0'):
+        solver.predict_proba([e for e in elements[:-1] if e.get("can", 1)])
     # The oracle is a table to which a user adds the rows.
     kept = long[long["can"] == 1].drop(columns="can").assign(none=0)
     none = kept.groupby("set").agg({"won": "sum"}).reset_index()

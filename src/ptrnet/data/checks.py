@@ -5,6 +5,7 @@ messages of functions with a `source` begin with this text. `task` is the task o
 n is the number of elements in the instance.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -61,6 +62,7 @@ def encode(values: Any, task: Task, source: str) -> Floats:
         if elements is not None:
             values = schema.encode(elements, source)
             _check_available(elements, task, source)
+            _check_outside(elements, task, source)
         elif not isinstance(values, list | tuple) or values:
             raise InputError(
                 f"{source}: expected elements with the fields {', '.join(schema.fields)}"
@@ -113,6 +115,20 @@ def _check_available(elements: Sequence[Element], task: Task, source: str) -> No
                 f'{place(int(can.argmin()))}: "{name}" says that the element cannot be chosen: '
                 "leave it out, or name the sets of a table (set_id)"
             )
+
+
+def _check_outside(elements: Sequence[Element], task: Task, source: str) -> None:
+    """Refuse a set without its outside option. Without it, something would always be chosen."""
+    layout = task.facts.layout
+    if not layout.outside:
+        return
+    field, mark = layout.outside_mark
+    count = sum(element.get(field) == mark for element in elements)
+    if count != 1:
+        raise InputError(
+            f'{source}: expected one element with "{field}": {json.dumps(mark)}, the option to '
+            f"choose none, got {count}"
+        )
 
 
 def check_instances(data: Dataset, task: Task) -> None:

@@ -509,6 +509,11 @@ class Layout:
         return (*self.alternatives, *[self.outside] * bool(self.outside))
 
     @property
+    def outside_mark(self) -> tuple[str, str | int]:
+        """The field that marks the outside option among elements, and its value there."""
+        return (ALTERNATIVE, self.outside) if self.alternatives else (self.outside, 1)
+
+    @property
     def own_columns(self) -> set[str]:
         """The columns of a wide table that are not fields of the whole set."""
         columns = {column for _, columns in self.fields for column in columns}
