@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ptrnet import labellers, tasks
@@ -120,3 +121,13 @@ def test_sums_of_fractions_have_a_tolerance():
         {"weight": [0.1, 0.2], "value": [1, 1], "capacity": 0.3}, ""
     )
     assert knapsack.problem.answer_errors(inputs, [np.array([0, 1])]) == [None]
+
+
+def test_arrays_and_frames_may_lack_optional_numbers_only():
+    fields = CVRP.problem.from_fields(FIELDS, "")
+    np.testing.assert_array_equal(instances_of(fields[:, :-1], CVRP)[0][0].inputs, fields)
+    frame = pd.DataFrame(fields, columns=list(CVRP.facts.number_names))
+    found, _ = instances_of(frame.drop(columns="rounded"), CVRP)
+    np.testing.assert_array_equal(found[0].inputs, fields)
+    with pytest.raises(InputError, match="expected the columns position 1, position 2, demand"):
+        instances_of(frame.drop(columns="capacity"), CVRP)

@@ -97,7 +97,8 @@ def _named_numbers(frame: Any, task: Task, source: str) -> Any:
     if not all(isinstance(name, str) for name in columns):
         return frame
     found = [name for name in names if name in columns]
-    if len(found) < len(names) - task.facts.optional_features:
+    needed = names[: len(names) - task.facts.optional_features]
+    if found[: len(needed)] != [*needed]:
         raise InputError(
             f"{source}: expected the columns {', '.join(names)}, got {short(', '.join(columns))}"
         )

@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -32,9 +33,9 @@ State = dict[str, Any]
 NUM_SPECIALS = 1  # END
 # The members of a problem that its task's `Facts` have under the same names.
 _FACTS = (
-    *("num_features", "labellers", "may_be_unproved", "min_elements", "min_length", "repeats"),
-    *("ways", "fixed", "symmetric", "largest", "number_names", "rounded_points", "field_names"),
-    *("feature_sizes", "recipe"),
+    *("num_features", "optional_features", "labellers", "may_be_unproved", "min_elements"),
+    *("min_length", "repeats", "ways", "fixed", "symmetric", "largest", "number_names"),
+    *("rounded_points", "field_names", "feature_sizes", "recipe"),
 )
 STAY = -1  # in place of a choice: the answer has ended
 
@@ -282,6 +283,12 @@ class Problem(TaskSettings):
     @property
     def num_features(self) -> int:
         return sum(self.element_fields.values()) + sum(self.shared_fields.values())
+
+    @property
+    def optional_features(self) -> int:
+        """How many of the last numbers an array may lack, because they are 0 by default."""
+        last = takewhile(lambda name: self.optional.get(name) == 0, reversed([*self.shared_fields]))
+        return sum(self.shared_fields[name] for name in last)
 
     @property
     def number_names(self) -> tuple[str, ...]:

@@ -294,3 +294,17 @@ def test_refuses_to_write_an_answer_that_the_file_would_lose(name, text, task, t
     with pytest.raises(InputError, match=r"file would lose the answer; write to \.jsonl, "):
         formats.write(str(tmp_path / f"again-{name}"), [example], tasks.get(task))
     assert not (tmp_path / f"again-{name}").exists()
+
+
+def test_a_table_may_lack_optional_columns_and_have_ids(tmp_path):
+    rows = "id,x,y,demand,capacity\n7,0,0,0,9\n8,1,2,4,9\n9,3,1,5,9\n"
+    example = read(tmp_path, "a.csv", rows, "cvrp")
+    expected = [[0, 0, 0, 9, 0], [1, 2, 4, 9, 0], [3, 1, 5, 9, 0]]
+    np.testing.assert_array_equal(example.inputs, expected)
+    bare = "\n".join(",".join(map(str, row)) for row in expected)
+    np.testing.assert_array_equal(read(tmp_path, "b.csv", bare, "cvrp").inputs, expected)
+
+
+def test_warns_of_columns_with_other_names(tmp_path):
+    with pytest.warns(AmbiguousInputWarning, match="profit, size, capacity are read as weight, va"):
+        read(tmp_path, "a.csv", "profit,size,capacity\n3,5,6\n4,6,6\n", "knapsack")

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from ptrnet.data import cells, checks
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import all_lines, display_name
-from ptrnet.errors import InputError, short
+from ptrnet.errors import InputError, short, warn_ambiguous
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import is_empty
@@ -238,6 +238,7 @@ def _long_table(text: Text) -> "tables.Table":
 def _read_numbers(text: Text, task: Task) -> Example:
     """Return the instance whose features are the numeric columns."""
     d, (first, *below), (place, *places) = task.facts.num_features, text.rows, text.places
+    least = d - task.facts.optional_features
     # The first row may be a header, so only the other rows tell which columns are numeric.
     body, body_places = below or [first], places or [place]
     # In a table with decimal commas, commas have split the rows: `2,5;3,5` became 2, 5;3 and 5.
@@ -253,15 +254,15 @@ def _read_numbers(text: Text, task: Task) -> Example:
         for k, column in columns.items()
     }
     numeric = cells.numeric_columns(
-        columns, misfits, first, d, lambda k, i: f"{body_places[i]}: column {k + 1}"
+        columns, misfits, first, least, lambda k, i: f"{body_places[i]}: column {k + 1}"
     )
     if not numeric and not below:
         raise InputError(f"{text.source}: expected elements below the header, got none")
-    if len(numeric) != d:
-        named = f" ({', '.join(task.facts.number_names)})" if task.facts.number_names else ""
+    if not least <= len(numeric) <= d:
+        wanted = ", ".join(task.facts.number_names[:least])
         raise InputError(
-            f"{text.source}: expected {d} numeric column{'s' * (d > 1)}{named} and any number of "
-            f"others, got {len(numeric)} numeric"
+            f"{text.source}: expected {least} numeric column{'s' * (least > 1)}"
+            f"{f' ({wanted})' * bool(wanted)} and any number of others, got {len(numeric)} numeric"
         )
     ids = [k for k, bad in misfits.items() if not bad and k not in numeric]
     header = first if _is_header(first, numeric, ids, place) else None
@@ -273,6 +274,12 @@ def _read_numbers(text: Text, task: Task) -> Example:
             raise InputError(
                 f"{place}: expected the columns {', '.join(expected)} in this order, got "
                 f"{', '.join(lowered)}"
+            )
+        # Coordinates may have any names, but in a table of weights and values the order is a guess.
+        if any(a != b and " " not in b for a, b in zip(lowered, expected, strict=False)):
+            warn_ambiguous(
+                f"{place}: the columns {', '.join(names)} are read as "
+                f"{', '.join(expected[: len(names)])}"
             )
     # pandas writes the header 0, 1, ... for unnamed columns, but it may also be an element.
     is_count = d > 1 and bool(below) and names == [str(k) for k in range(d)]
