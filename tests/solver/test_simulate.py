@@ -369,6 +369,20 @@ def test_conditions_choose_rows(solver, expression):
     assert np.isnan(table["diversion"]).tolist() == [False, False, True]
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_conditions_compare_dates_of_python_as_those_of_pandas(solver, missing):
+    trips = draw()
+    days = pd.to_datetime("2025-05-20") + pd.to_timedelta(trips["trip"], "D")
+    if missing:
+        days[trips["trip"] == 3] = pd.NaT
+    asked = {"change": "cost + 1", "where": "day > '2025-06-01'", **OPTIONS}
+    of_pandas, of_python = (
+        solver.simulate(trips.assign(day=column), **asked)["shares"]
+        for column in (days, days.dt.date)
+    )
+    pd.testing.assert_frame_equal(of_python, of_pandas)
+
+
 def test_a_change_sees_what_earlier_ones_changed(solver):
     trips = draw()
     trips["toll"] = 1.5 * (trips["mode"] == "train")  # the model does not read it

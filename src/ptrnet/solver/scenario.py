@@ -300,10 +300,21 @@ def _evaluate(frame: Any, expression: str, option: str) -> Any:
     for name in others:
         if name not in texts:
             raise unknown(f"column (or text in a column) in {option}", name, map(str, frame))
+    # Polars and Parquet have days as dates, which cannot be compared with texts.
+    dates = {name: frame[name].astype("datetime64[s]") for name in names if _has_dates(frame, name)}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            return frame.eval(expression.strip(), engine="python", resolvers=[texts])
+            return frame.assign(**dates).eval(
+                expression.strip(), engine="python", resolvers=[texts]
+            )
     except Exception as error:  # pandas raises errors of many types
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{option}: {short(expression, 60)}: {reason}") from None
+
+
+def _has_dates(frame: Any, name: str) -> bool:
+    """Whether the cells of a column are dates of Python, or missing."""
+    from pandas.api.types import infer_dtype
+
+    return name in frame and infer_dtype(frame[name]) == "date"
