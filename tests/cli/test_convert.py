@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from ptrnet.data import formats
-
 SQUARE = (
     "NAME : square\nTYPE : TSP\nDIMENSION : 4\nEDGE_WEIGHT_TYPE : EUC_2D\nNODE_COORD_SECTION\n"
     "1 0 0\n2 30 40\n3 30 0\n4 0 40\nEOF\n"
@@ -65,7 +63,7 @@ def test_a_tour_uses_the_ids_of_the_tsp_file_next_to_it(square, ptrnet):
         ),
         (
             "a.jsonl a.xls",
-            f"unknown file format 'xls'; did you mean 'xml'? (known: {', '.join(formats.names())})",
+            "unknown file format 'xls': save the sheet as .csv",
         ),
         ("a.jsonl no/a.tour", "no/a.tour: cannot be written: there is no folder no"),
         (

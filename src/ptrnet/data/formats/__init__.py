@@ -298,6 +298,8 @@ def format_of(path: str) -> Format:
     if extension not in _registry and exists(f"{path}.query"):
         return get("svmlight")
     extension = _ALIASES.get(extension, extension)
+    if extension in ("xls", "xlsx", "ods") and extension not in _registry:
+        raise InputError(f"unknown file format {extension!r}: save the sheet as .csv")
     if not extension:
         raise InputError(
             f"{path}: expected an extension, one of .{', .'.join(names())}; or for a new folder of "
