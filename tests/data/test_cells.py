@@ -97,6 +97,8 @@ def test_skips_fields_of_codes_and_names():
         (["1,234", "12,345"], True),
         (["3 kg", "1 kg"], True),
         (["$3.50", "2"], True),
+        (["EUR 3.50", "12EUR", "CHF12"], True),
+        (["BUS 3", "BUS 4"], False),
         (["52.5N", "13.4E"], True),
         (["3 kg", "1 m"], True),
         (["2020-01-02", "2020-01-03"], False),

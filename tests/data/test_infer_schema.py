@@ -128,6 +128,9 @@ def test_context_is_constant_within_sets_but_differs_between_them():
         ("$3", "$4"),
         ("3 €", "4 €"),
         ("10%", "15%", ""),
+        ("EUR 3.50", "EUR 1,200.00"),
+        ("12EUR", "7EUR"),
+        ("USD 12", "-USD 7", ""),
     ],
 )
 def test_warns_of_quoted_numbers(texts):

@@ -25,10 +25,12 @@ _ID_NAMES |= {"__index_level_0__"}  # pandas writes the index of a frame's rows 
 # 007 and 1_000 do not match, because people write codes and names like this.
 _PLAIN = re.compile(r"[+-]?(0|[1-9][0-9]*|[0-9]*\.[0-9]+|(0|[1-9][0-9]*)\.)([eE][+-]?[0-9]+)?")
 # Digits, perhaps in groups or with a decimal comma, a currency before them, a unit behind them.
-# Matches 1,234 and 52,5 and $3.50 and 3 kg and 13.4E, but not 14a and 2020-01-02.
+# Matches 1,234 and 52,5 and $3.50 and EUR 3 and 3 kg and 13.4E, but not 14a and 2020-01-02.
+CURRENCY = r"(?:EUR|USD|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN)"
 _DIGITS = r"\d+(?:\.\d+)?"
 _FOREIGN = re.compile(
-    rf"\W*{_DIGITS}(?:[,;'\u2019\s]+[-+]?{_DIGITS})*\W*(?:\s[^\W\d]{{1,3}})?|\W*\d+[.,]\d+[A-Z]"
+    rf"\W*{CURRENCY}?\W*{_DIGITS}(?:[,;'\u2019\s]+[-+]?{_DIGITS})*"
+    rf"\W*(?:\s[^\W\d]{{1,3}}|{CURRENCY})?|\W*\d+[.,]\d+[A-Z]"
 )
 
 

@@ -1,5 +1,6 @@
 """Infer the schema of a user's elements: the fields that a model reads, and their categories."""
 
+import re
 from array import array
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
@@ -10,7 +11,7 @@ from unicodedata import category
 
 import numpy as np
 
-from ptrnet.data.cells import are_foreign_numbers, is_finite_number
+from ptrnet.data.cells import CURRENCY, are_foreign_numbers, is_finite_number
 from ptrnet.errors import InputError, listed, short, warn_ambiguous
 from ptrnet.tasks.schema import (
     Element,
@@ -233,14 +234,15 @@ class Field:
     def has_foreign_numbers(self) -> bool:
         """Whether all texts are numbers, in quotes or in a notation that we do not read.
 
-        At least one text has a point, a comma, a percent sign or the sign of a currency. Missing
-        values do not matter.
+        At least one text has a point, a comma, a percent sign, or the sign or code of a
+        currency. Missing values do not matter.
         """
         if self.is_number or self._is_categorical:
             return False
         texts = [text for text in self.texts if not is_missing(text)]
         with_points = [text.replace(",", ".", 1) for text in texts]
         has_sign = any(c in ".%" or category(c) == "Sc" for text in with_points for c in text)
+        has_sign = has_sign or any(re.search(CURRENCY, text) for text in texts)
         return has_sign and (all(map(is_finite_number, with_points)) or are_foreign_numbers(texts))
 
     @property
