@@ -20,6 +20,7 @@ from ptrnet.serve.errors import Refusal
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.requests import parse_array, parse_evaluate, parse_solve
 from ptrnet.serve.schemas import MethodOptions
+from ptrnet.tasks.schema import Layout
 from tests.serve.conftest import SOLVE, TRIANGLE, problem
 
 EVALUATE = "/v1/models/hull/evaluate"
@@ -236,6 +237,26 @@ def test_booleans_and_unknown_keys_of_a_problem_are_refused(task, instance, mess
     assert str(error.value).startswith(f"instance 0: {message}")
     with pytest.raises(PtrnetError, match=re.escape(message)):
         instances_of([instance], tasks.get(task))
+
+
+def test_true_answers_that_break_the_rules_of_an_instance_are_refused():
+    """Here both customers together need more than a vehicle holds."""
+    instance = {"position": [[0, 0], [1, 1], [2, 2]], "demand": [0, 2, 2], "capacity": 3}
+    body = json.dumps({"instances": [instance], "outputs": [[1, 2]]}).encode()
+    with pytest.raises(PtrnetError, match=r"^instance 0: answer: .* element 2 is not allowed"):
+        parse_evaluate(body, tasks.get("cvrp"), Limits())
+    body = body.replace(b"[[1, 2]]", b"[[1, 0, 2]]")
+    assert parse_evaluate(body, tasks.get("cvrp"), Limits()).data.outputs(0).tolist() == [1, 0, 2]
+
+
+def test_a_row_of_a_wide_table_has_an_element_for_each_alternative():
+    layout = Layout(("car", "bus", "ship"), (("cost", ("a", "b", "c")),))
+    schema = {"fields": ("cost",), "categories": ((),), "center": (0.0,), "spread": (1.0,)}
+    task = tasks.get("custom", kind="choice", layout=str(layout), **schema)
+    body = b'{"instance": {"a": 1, "b": 2, "c": 3}}'
+    assert len(parse_solve(body, task, Limits()).data.elements) == 3
+    with pytest.raises(Refusal, match="instance 0: expected at most 2 elements, got 3"):
+        parse_solve(body, task, Limits(max_n=2))
 
 
 @settings(max_examples=50)

@@ -194,7 +194,7 @@ def test_every_command_reads_a_wide_table_without_options_again(tmp_path, capsys
     ]
     wide.drop(columns=["ship_headway", "car_AV"]).to_csv(tmp_path / "less.csv", index=False)
     assert run(["solve", "--model", model, str(tmp_path / "less.csv")]) == 2
-    assert "expected the columns \"'ship_headway, car_AV'\"" in capsys.readouterr().err
+    assert "expected the columns 'ship_headway, car_AV'" in capsys.readouterr().err
 
 
 def test_the_service_and_the_export_answer_rows_of_a_wide_table(tmp_path):

@@ -132,14 +132,16 @@ def parse_evaluate(body: bytes, task: Task, limits: Limits) -> Question:
     for k, (answer, n) in enumerate(zip(answers, question.data.sizes.tolist(), strict=True)):
         source = f'instance {k}: "outputs"'
         known.append(checks.check_outputs(answer, n, task, source))
-    return question._replace(data=question.data.with_answers(known))
+    data = question.data.with_answers(known)
+    checks.check_feasible(data, task)
+    return question._replace(data=data)
 
 
 def parse_trace(body: bytes, task: Task, limits: Limits) -> Question:
     """Parse the body of a `TraceRequest`. Raises InputError, or Refusal 413."""
     request = _parse_json(TraceRequest, body)
     method = request.method()
-    n = _length(request.instance)
+    n = _length(request.instance, task)
     steps = task.max_length(max(n, task.facts.min_elements)) + 1
     tokens = task.facts.num_specials + n * task.facts.ways
     if steps * method.decoder.size * tokens > limits.max_trace:
@@ -167,7 +169,7 @@ def parse_array(options: MethodOptions, body: bytes, task: Task, limits: Limits)
 
 def _question(instances: Any, method: Method, task: Task, limits: Limits) -> Question:
     """Return the checked instances and their method. Only this function checks instances."""
-    _check_sizes(map(_length, instances), method, limits)
+    _check_sizes((_length(instance, task) for instance in instances), method, limits)
     names = [f"instance {k}" for k in range(len(instances))]
     values = [
         from_dictionary(value, task, name) if isinstance(value, dict) else value
@@ -200,11 +202,18 @@ def _instances(request: SolveRequest) -> list[Any]:
     return [request.instance] if request.instances is None else request.instances
 
 
-def _length(values: Any) -> int:
-    """Return the number of elements. For an object, this is the length of its longest field."""
-    if isinstance(values, dict):
-        return max(map(_length, values.values()), default=0)
-    return len(values) if isinstance(values, list | np.ndarray) else 0
+def _length(values: Any, task: Task) -> int:
+    """Return the number of elements, at most.
+
+    For an object, this is the length of its longest field. A row of a wide table has an element for
+    each alternative.
+    """
+    if not isinstance(values, dict):
+        return len(values) if isinstance(values, list | np.ndarray) else 0
+    layout = task.facts.layout
+    if layout.is_wide(values):
+        return len(layout.names)
+    return max((_length(value, task) for value in values.values()), default=0)
 
 
 def _check_sizes(lengths: Iterable[int], method: Method, limits: Limits) -> None:

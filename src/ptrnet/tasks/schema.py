@@ -559,8 +559,8 @@ class Layout:
         lacking = [column for column in needed if column not in columns]
         if lacking:
             raise InputError(
-                f'{source}: expected the column{"s" * (len(lacking) > 1)} "'
-                f'{short(", ".join(lacking), 200)}", got {short(", ".join(map(str, columns)))}'
+                f"{source}: expected the column{'s' * (len(lacking) > 1)} "
+                f"{short(', '.join(lacking), 200)}, got {short(', '.join(map(str, columns)))}"
             )
         for field in (ALTERNATIVE, *(field for field, _ in self.fields)):
             if field in columns and field not in self.own_columns:
