@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 import ptrnet
+from ptrnet.errors import InputError
 from ptrnet.export import example
 from ptrnet.tasks.custom import KINDS
+from ptrnet.tasks.schema import Layout
 from ptrnet.views import canonicalize_valid
 from tests.export.cases import build
 
@@ -201,6 +203,35 @@ def test_unseen_values_become_the_features_that_the_model_reads(missing, tmp_pat
         table.write_text(f"price,colour,size\n{row}\n")
         with pytest.raises((SystemExit, ValueError), match=r"unknown in colour|could not convert"):
             example.read(str(table), fields)
+
+
+def test_sets_with_other_elements_than_in_training_are_refused(tmp_path):
+    """Files with available elements and one option to choose none are answered as by the solver."""
+    schema = {"fields": ("price", "none"), "categories": ((), ()), "filled": ("price",)}
+    scaling = {"center": (2.0, 0.0, 0.0), "spread": (3.0, 1.0, 1.0)}
+    layout = {"layout": str(Layout(available=("can",), outside="none"))}
+    solver = build("ptr-net", "custom", {**schema, **scaling, **layout, "kind": "choice"}, {})
+    inputs = ptrnet.export_onnx(solver, tmp_path, instances=3)["inputs"]
+    names, none = ("price", "none", "can"), (None, 1, 1)
+    for rows, complaint in (
+        ([(1.5, 0, 1), (4, 0, 1), none], ""),
+        ([(1.5, 0, 1), (4, 0, 0), none], "cannot be chosen"),
+        ([(1.5, 0, 1), (4, 0, 1)], "choose none"),
+        ([(1.5, 0, 1), none, none], "choose none"),
+    ):
+        cells = [["" if cell is None else str(cell) for cell in row] for row in (names, *rows)]
+        (tmp_path / "t.csv").write_text("\n".join(map(",".join, cells)))
+        elements = [dict(zip(names, row, strict=True)) for row in rows]
+        if complaint:
+            with pytest.raises(SystemExit, match=complaint):
+                example.read(str(tmp_path / "t.csv"), inputs["fields"], inputs)
+            with pytest.raises(InputError, match=complaint):
+                solver.scores(elements)
+            continue
+        points = example.read(str(tmp_path / "t.csv"), inputs["fields"], inputs)
+        answer, scores = example.solve_and_score(points, tmp_path)
+        assert answer == solver.solve(elements).tolist()
+        np.testing.assert_allclose(scores, solver.scores(elements), rtol=1e-4, atol=1e-4)
 
 
 FIELDS = [

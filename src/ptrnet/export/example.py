@@ -26,8 +26,11 @@ MISSING = {"", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "null", "missi
 BOOLEANS = {"true": "1", "false": "0"}  # as Python, R and polars write them, in lower case
 
 
-def read(path: str, fields: list[dict[str, Any]]) -> Any:
-    """Return the elements `(n, d)` of a file. Each category of a field becomes a feature."""
+def read(path: str, fields: list[dict[str, Any]], inputs: dict[str, Any] | None = None) -> Any:
+    """Return the elements `(n, d)` of a file. Each category of a field becomes a feature.
+
+    `inputs` of the manifest may say which elements a set must have or cannot have.
+    """
     with Path(path).open(newline="", encoding="utf-8-sig") as file:
         table = [[cell.strip() for cell in row] for row in csv.reader(file)]
     rows = [row for row in table if row not in ([], [""])]  # a row of empty cells stays
@@ -41,6 +44,7 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
     header, *rows = rows
     if not rows or {*map(len, rows)} != {len(header)}:
         sys.exit(f"{path}: expected a header and rows of {len(header)} columns")
+    check_set(path, header, rows, inputs or {})
     features = []
     for field in fields:
         if header.count(field["name"]) != 1:
@@ -76,6 +80,20 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
             reason = "treated as missing, because no training example had it"
             print(f"{path}: {reason}: {field['name']}: {shown}", file=sys.stderr)
     return finite(np.column_stack(features), path)
+
+
+def check_set(path: str, header: list[str], rows: list[list[str]], inputs: dict[str, Any]) -> None:
+    """End the program if an element cannot be chosen, or the option to choose none is missing."""
+    name, outside = inputs.get("available"), inputs.get("outside")
+    if name in header:
+        cells = [row[header.index(name)].lower() for row in rows]
+        if not set(cells) <= {"1", "1.0", "true", "yes"}:
+            sys.exit(f"{path}: leave out the elements that cannot be chosen: {name} is not 1")
+    if outside:
+        field, value = outside["field"], outside["value"]
+        cells = [row[header.index(field)] for row in rows] if field in header else []
+        if [category(cell, [value]) for cell in cells].count(value) != 1:
+            sys.exit(f"{path}: expected one row with {field} {value}, the option to choose none")
 
 
 def read_problem(path: str, instance: dict[str, Any]) -> Any:
@@ -366,7 +384,7 @@ if __name__ == "__main__":
         if "instance" in inputs:
             instance = read_problem(paths[0], inputs["instance"])
         else:
-            instance = read(paths[0], inputs.get("fields", []))
+            instance = read(paths[0], inputs.get("fields", []), inputs)
     except (KeyError, OSError, TypeError, ValueError, csv.Error) as error:
         sys.exit(f"expected a file with {needed}: {error!r}")
     answer, scores = solve_and_score(instance, folder)

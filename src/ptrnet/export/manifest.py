@@ -178,7 +178,24 @@ def _fields(task: Task) -> dict[str, Any]:
         "`marks_missing` is true, the field has a second feature: 1 if the number is missing, else "
         "0. Each number in `common` adds a feature: 1 if the element has this number, compared as "
         "float32, else 0.",
+        **_rules_of_sets(task),
     }
+
+
+def _rules_of_sets(task: Task) -> dict[str, Any]:
+    """Describe the columns that say which elements a set has, if the model knows such columns."""
+    layout, rules = task.facts.layout, dict[str, Any]()
+    if layout.available and not layout.alternatives:
+        rules["available"] = layout.available[0]
+        rules["available_meaning"] = "leave out elements in which this field is 0"
+    if layout.outside:
+        field, mark = layout.outside_mark
+        rules["outside"] = {"field": field, "value": str(mark)}
+        rules["outside_meaning"] = (
+            "one element of each set is the option to choose none: it has this value, and all its "
+            "other fields are missing, except those of the whole set"
+        )
+    return rules
 
 
 def _replacement(schema: Schema, field: int) -> float | str | None:
