@@ -46,6 +46,10 @@ def test_named_arrays_are_one_instance_or_many():
         ({"demand": [0, 1, "a"]}, '"demand": expected a number for each of 3 elements'),
         ({"demand": [0, 1, 7]}, "element 2: its demand 7 is more than the capacity 6"),
         ({"demand": [1, 1, 1]}, "element 0 is the depot"),
+        (
+            {"distance": "EUC_2D"},
+            '"distance": is of task tsp; cvrp has Euclidean distances',
+        ),
         ({"outputs": [1, 2]}, "answer: after 1 choices: element 2 is not allowed"),
         ({"outputs": [1, 0]}, "answer: after 1 choices: ends too early"),
         ({"outputs": [1, 0, 3]}, '"outputs": index 3: expected 0 to 2'),

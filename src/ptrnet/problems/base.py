@@ -16,7 +16,8 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 from numpy.typing import NDArray
 
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
+from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.geometry.sampling import MIXED
 from ptrnet.tasks.base import Drawing, Facts, Mirror, Task, TaskSettings, duplicate_error
 from ptrnet.types import END, Example, Floats, Indices, pad
@@ -550,6 +551,11 @@ class ProblemTask(Task):
         return self.problem.canonicalize(inputs, answers)
 
     def read_instance(self, row: dict[str, Any], source: str) -> Any:
+        if "rounded" in self.problem.optional and row.get("distance", EUCLIDEAN) != EUCLIDEAN:
+            raise InputError(
+                f'{source}: "distance": is of task tsp; {self.name} has Euclidean distances, and '
+                f'those of EUC_2D if "rounded" is 1, got {short(row["distance"])}'
+            )
         inputs = self.problem.from_fields(row, source)
         for name in (*self.problem.optional, *self.problem.to_fields(inputs)):
             row.pop(name, None)
