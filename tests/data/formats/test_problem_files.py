@@ -247,6 +247,18 @@ def test_the_optimum_of_ft06(tmp_path):
             FT06.replace("6 6", "7 6"),
             "a.jsp:2: expected 7 jobs below this line, got 6",
         ),
+        (
+            "a.jsp",
+            "job-shop",
+            "2 2\n3 2\n2 1\n1 2\n2 1\n",
+            "2 jobs below this line, got 4; times and",
+        ),
+        (
+            "a.jsp",
+            "job-shop",
+            "2 2 84 39\nTimes\n",
+            "a.jsp:1: expected two numbers, of jobs and of",
+        ),
         ("a.jsp", "job-shop", FT06.replace("6 6", "0 6"), "a.jsp:2: expected at least one job"),
         ("a.jsp", "job-shop", FT06.replace("2 9 1 3", "2 9 6 3"), "a.jsp:7: machine: expected 0"),
         ("a.jsp", "job-shop", FT06.replace("2 9 1 3", "2 9 1"), "a.jsp:7: expected pairs"),

@@ -12,7 +12,7 @@ from ptrnet.data import checks
 from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import filled_lines
-from ptrnet.errors import InputError, warn_ambiguous
+from ptrnet.errors import InputError, short, warn_ambiguous
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
@@ -25,12 +25,18 @@ def read(path: str, task: Task) -> Iterator[Example]:
         return
     (source, head), *rows = lines
     if len(head) != 2:
-        raise InputError(f"{source}: expected two numbers, of jobs and of machines")
+        raise InputError(
+            f"{source}: expected two numbers, of jobs and of machines, got {short(' '.join(head))}"
+        )
     count, machines = (parse_index(word, source) for word in head)
     if count < 1 or machines < 1:
         raise InputError(f"{source}: expected at least one job and one machine")
     if len(rows) != count:
-        raise InputError(f"{source}: expected {count} jobs below this line, got {len(rows)}")
+        matrices = "; times and machines in two matrices (Taillard's form) are not read, only pairs"
+        raise InputError(
+            f"{source}: expected {count} jobs below this line, got {len(rows)}"
+            f"{matrices * (len(rows) == 2 * count)}"
+        )
     jobs: list[Any] = []
     for source, words in rows:
         if not words or len(words) % 2:
@@ -43,10 +49,10 @@ def read(path: str, task: Task) -> Iterator[Example]:
             job.append([number, parse_number(duration, f"{source}: duration")])
         jobs.append(job)
     inputs = checks.check_instance(task.read_instance({"jobs": jobs}, path), task, path)
-    short = sum(len(job) < machines for job in jobs)
-    if short:
+    few = sum(len(job) < machines for job in jobs)
+    if few:
         warn_ambiguous(
-            f"{path}: {short} of {count} jobs have fewer operations than there are machines, "
+            f"{path}: {few} of {count} jobs have fewer operations than there are machines, "
             f"{machines}"
         )
     yield Example(inputs, source=path)
