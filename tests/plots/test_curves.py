@@ -66,6 +66,8 @@ def test_the_command_refuses_runs_and_files_that_it_cannot_draw(tmp_path, capsys
     (tmp_path / "a").mkdir()
     assert ptrnet(["plot", str(tmp_path / "a"), "--x", "epochs"]) == 2
     assert "unknown --x 'epochs'" in capsys.readouterr().err
+    assert ptrnet(["plot", str(tmp_path / "a.csv")]) == 2
+    assert "a.csv: expected the folder of a training; --plot of" in capsys.readouterr().err
     assert ptrnet(["plot", str(tmp_path / "a"), "--output", "curves.pdf"]) == 2
     assert ".png or .svg" in capsys.readouterr().err
     assert ptrnet(["plot", str(tmp_path / "a"), "--output", str(tmp_path / "x.png")]) == 2

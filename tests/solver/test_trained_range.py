@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ptrnet
+from ptrnet import tasks
 from ptrnet.cli import run
 from ptrnet.decoding import Greedy, Incremental
 from ptrnet.solver.trained_range import TrainedRange
@@ -189,3 +190,10 @@ def test_instances_like_those_of_the_training_give_no_warning(small, name, kind)
     trained = TrainedRange(small(name, points=kind).task, {})
     instances = small(name, points=kind).task.sample(np.random.default_rng(0), 2000, 20)
     assert sum(len(trained.messages([Example(x)])) for x in instances) <= 4
+
+
+def test_an_outlier_may_be_farther_than_floats_can_say():
+    trained = TrainedRange(tasks.get("sort"), {})
+    numbers = np.array([[1e308], [-1e308], [0.0], [5e-324], [1.0]])
+    ((*_, text),) = trained.messages([Example(numbers)])  # a warning of NumPy is an error here
+    assert "the model can hardly tell them apart" in text

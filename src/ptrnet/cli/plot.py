@@ -25,7 +25,7 @@ def plot(
     """
     from typing import get_args
 
-    from ptrnet.errors import unknown
+    from ptrnet.errors import InputError, unknown
     from ptrnet.plots.curves import Axis, draw_curves, read_curves
     from ptrnet.plots.figure import check_picture, figure
     from ptrnet.training.recipe import Recipe
@@ -33,6 +33,11 @@ def plot(
     if x not in get_args(Axis):
         raise unknown("--x", x, get_args(Axis))
     check_picture(output)
+    for run in runs:
+        if not run.is_dir():
+            raise InputError(
+                f"{run}: expected the folder of a training; --plot of ptrnet solve draws answers"
+            )
     recipes = [Recipe.read(run / "recipe.toml") for run in runs]
     pairs = zip(runs, recipes, strict=True)
     curves = [read_curves(run, recipe.data.batch_size) for run, recipe in pairs]

@@ -212,7 +212,8 @@ class _Tally:
         spread = (values[3 * n // 4] - values[n // 4]).max() if n > MIN_QUARTERED else extent
         if 0 < spread < MIN_SPREAD * extent:  # if the spread is 0, half of the elements are equal
             self._num_spread += 1
-            self._extent = max(self._extent, extent / spread)
+            with np.errstate(over="ignore"):  # the quotient may be infinite
+                self._extent = max(self._extent, extent / spread)
 
     def messages(self) -> Iterator[Message]:
         """Yield a message for each kind that occurred."""
