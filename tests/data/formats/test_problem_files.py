@@ -320,3 +320,9 @@ def test_a_table_may_lack_optional_columns_and_have_ids(tmp_path):
 def test_warns_of_columns_with_other_names(tmp_path):
     with pytest.warns(AmbiguousInputWarning, match="profit, size, capacity are read as weight, va"):
         read(tmp_path, "a.csv", "profit,size,capacity\n3,5,6\n4,6,6\n", "knapsack")
+
+
+def test_the_depot_and_the_end_of_its_list_may_share_a_line(tmp_path):
+    expected = read(tmp_path, "a.vrp", VRP, "cvrp").inputs
+    found = read(tmp_path, "b.vrp", VRP.replace(" 2\n -1", " 2 -1"), "cvrp").inputs
+    np.testing.assert_array_equal(found, expected)

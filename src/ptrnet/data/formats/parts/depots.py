@@ -1,6 +1,7 @@
 """Read and write problems with a depot in TSPLIB's form: CVRPLIB's `.vrp`, OPLib's `.oplib`."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple, TextIO
 
 from ptrnet.data import checks
@@ -47,11 +48,12 @@ def read(path: str, task: Task) -> Iterator[Example]:
     limit = parse_number(file.entry(form.limit)[0], f"{path}: {form.limit}")
     ids, points = file.points(2)
     numbers = _numbers(file, ids, form.section)
-    depots = [fields for _, fields in file.section(DEPOTS) if fields != ["-1"]]
-    if len(depots) != 1 or depots[0] not in ([str(node)] for node in ids):
-        got = short(", ".join(" ".join(fields) for fields in depots)) if depots else "none"
+    listed = chain.from_iterable(fields for _, fields in file.section(DEPOTS))
+    depots = [field for field in listed if field != "-1"]
+    if len(depots) != 1 or depots[0] not in map(str, ids):
+        got = short(", ".join(depots)) if depots else "none"
         raise InputError(f"{path}: {DEPOTS}: expected the id of one node, got {got}")
-    first = ids.index(int(depots[0][0]))
+    first = ids.index(int(depots[0]))
     order = [first, *(k for k in range(len(ids)) if k != first)]
     fields = {
         "position": [points[k] for k in order],
