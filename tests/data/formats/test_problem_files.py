@@ -322,7 +322,8 @@ def test_warns_of_columns_with_other_names(tmp_path):
         read(tmp_path, "a.csv", "profit,size,capacity\n3,5,6\n4,6,6\n", "knapsack")
 
 
-def test_the_depot_and_the_end_of_its_list_may_share_a_line(tmp_path):
+def test_other_programs_write_the_depot_and_the_end_of_its_list_in_a_line(tmp_path):
     expected = read(tmp_path, "a.vrp", VRP, "cvrp").inputs
-    found = read(tmp_path, "b.vrp", VRP.replace(" 2\n -1", " 2 -1"), "cvrp").inputs
+    text = VRP.replace(" 2\n -1", " 2 -1").replace("CAP", "EDGE_WEIGHT_FORMAT : FUNCTION\nCAP")
+    found = read(tmp_path, "b.vrp", text, "cvrp").inputs
     np.testing.assert_array_equal(found, expected)

@@ -14,7 +14,8 @@ from ptrnet.types import Example, Nodes
 DEPOTS = "DEPOT_SECTION"
 # Keywords that do not change the instance, or that we check.
 _KNOWN = {
-    *("NAME", "TYPE", "DIMENSION", "EDGE_WEIGHT_TYPE", "NODE_COORD_TYPE", "DISPLAY_DATA_TYPE"),
+    *("NAME", "TYPE", "DIMENSION", "EDGE_WEIGHT_TYPE", "EDGE_WEIGHT_FORMAT", "NODE_COORD_TYPE"),
+    "DISPLAY_DATA_TYPE",
     "TSP_SOLUTION",  # the length of the shortest tour through all nodes
 }
 
