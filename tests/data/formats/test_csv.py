@@ -10,7 +10,7 @@ from ptrnet import tasks
 from ptrnet.cli import run
 from ptrnet.data import formats
 from ptrnet.data.infer_task import task_of
-from ptrnet.errors import InputError
+from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.tasks.schema import Schema
 from ptrnet.types import Example
 
@@ -51,9 +51,9 @@ def test_writes_three_rows_for_each_triangle(tmp_path):
     assert written(tmp_path, "csv", [answered], DELAUNAY) == a + c + d + b + c + d
 
 
-@pytest.mark.parametrize("table", ["0,1\n2,3\n", "\ufeffx,y\n0,1\n2,3\n", "0, 1\r\n2, 3"])
+@pytest.mark.parametrize("table", ["0,5\n2,3\n", "\ufeffx,y\n0,5\n2,3\n", "0, 5\r\n2, 3"])
 def test_reads_tables_with_and_without_a_header(tmp_path, table):
-    assert read(tmp_path, "csv", table)[0].inputs.tolist() == [[0, 1], [2, 3]]
+    assert read(tmp_path, "csv", table)[0].inputs.tolist() == [[0, 5], [2, 3]]
 
 
 def test_other_columns_of_csv_and_keys_of_jsonl_do_not_mix(tmp_path):
@@ -66,8 +66,10 @@ def test_other_columns_of_csv_and_keys_of_jsonl_do_not_mix(tmp_path):
 def test_refuses_a_first_row_that_may_be_a_header_of_pandas(tmp_path):
     with pytest.raises(InputError, match=r"f\.csv:1: .* got 0,1; .* write an element as 0\.0,1\.0"):
         read_table(tmp_path, "0,1 / 0.5,0.25 / 0.75,0.1", HULL)
-    for text, task in (("0,1 / 0.5,2", HULL), ("0.0,1.0 / 0.5,0.25", HULL), ("0 / 0.5", SORT)):
+    for text, task in (("0.0,1.0 / 0.5,0.25", HULL), ("0 / 0.5", SORT)):
         assert len(read_table(tmp_path, text, task).inputs) == 2
+    with pytest.warns(AmbiguousInputWarning, match="0,1 is read as an element; remove it if it is"):
+        assert len(read_table(tmp_path, "0,1 / 0.5,2", HULL).inputs) == 2
 
 
 @pytest.mark.parametrize(

@@ -288,6 +288,11 @@ def _read_numbers(text: Text, task: Task) -> Example:
             f"{place}: expected a header of names, or elements, got {','.join(names)}; remove a "
             f"header of pandas, and write an element as {','.join(f'{name}.0' for name in names)}"
         )
+    if is_count:
+        warn_ambiguous(
+            f"{place}: {','.join(names)} is read as an element; remove it if it is a header of "
+            "pandas"
+        )
     rows = below if header else text.rows
     values = [
         [cells.parse_number(row[k], f"{place}: column {k + 1}") for k in numeric]
