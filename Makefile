@@ -31,8 +31,11 @@ demo: setup
 
 # The tests of a file run in one process, because they share a browser, exports and compiled kernels.
 # Many tests start processes. If the environment forbids bytecode files, each of them would compile
-# PyTorch's modules again, so we allow these files here.
+# PyTorch's modules again, so we allow these files here. Each process would start a thread for each
+# core for NumPy's products, and these threads wait for each other: they took a quarter of the time of
+# the tests that fit models.
 test: export PYTHONDONTWRITEBYTECODE =
+test: export OPENBLAS_NUM_THREADS = 1
 test: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
