@@ -83,7 +83,7 @@ def read(path: str, fields: list[dict[str, Any]], inputs: dict[str, Any] | None 
 
 
 def check_set(path: str, header: list[str], rows: list[list[str]], inputs: dict[str, Any]) -> None:
-    """End the program if an element cannot be chosen, or the option to choose none is missing."""
+    """End the program if a row cannot be chosen, or if the row for choosing none is missing."""
     name, outside = inputs.get("available"), inputs.get("outside")
     if name in header:
         cells = [row[header.index(name)].lower() for row in rows]

@@ -72,7 +72,7 @@ def test_rows_of_tesseract_are_read_if_they_have_one_level(tmp_path):
     first, second = read(tmp_path / "a.tsv", header + blocks)
     assert first.inputs.tolist() == [[5, 6, 12, 14, 0]]
     assert second.inputs.tolist() == [[1, 2, 4, 6, 0]]
-    with pytest.raises(InputError, match="has boxes of levels 1, 2 in one another; keep the rows"):
+    with pytest.raises(InputError, match="has nested boxes of levels 1, 2; keep the rows"):
         read(tmp_path / "b.tsv", f"{header}1\t1\t0\t0\t0\t99\t99\t-1\t\n{blocks}")
 
 

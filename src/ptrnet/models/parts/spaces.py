@@ -82,7 +82,7 @@ def weighted(x: Tensor, rows: Tensor, length: Tensor, weights: Tensor) -> Tensor
     if not is_eager(x):
         return kernel(x, rows, length) @ weights
     columns, sums = rows.T.contiguous(), []
-    for part in torch.split(x.flatten(0, -2), MAX_KERNELS // max(1, len(rows))):
+    for part in torch.split(x.flatten(0, -2), max(1, MAX_KERNELS // max(1, len(rows)))):
         distances = -part.sum(1)[:, None] - rows.sum(1)  # |x - y| = 2 max(x, y) - x - y
         for of_part, of_rows in zip(part.T, columns, strict=True):
             distances = distances.add_(torch.maximum(of_part[:, None], of_rows), alpha=2)

@@ -4,7 +4,7 @@ The header names the corners, as one of `CORNERS`. It may name a column `label`,
 empty, and a column `page`: each of its values is an instance. Without a header, there are four
 columns: left, top, right and bottom. Other columns are kept.
 
-Tesseract's .tsv has boxes in one another: pages, blocks, paragraphs, lines and words, which its
+Tesseract's .tsv has nested boxes: pages, blocks, paragraphs, lines and words, which its
 column `level` tells apart. We read only rows of one level. Its `page_num` is our `page`.
 """
 
@@ -53,7 +53,7 @@ def read(
         levels = sorted({row[names.index("level")] for row in rows[1:]})
         if len(levels) > 1:
             raise InputError(
-                f"{source}: has boxes of levels {', '.join(levels)[:80]} in one another; keep the "
+                f"{source}: has nested boxes of levels {', '.join(levels)[:80]}; keep the "
                 "rows of one level, such as 2 for Tesseract's blocks, or let Tesseract write .hocr"
             )
         names[names.index("page_num")] = "page"
