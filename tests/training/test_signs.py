@@ -332,7 +332,7 @@ def test_trees_grow_with_the_signs_of_the_task(tmp_path):
     recipe, _, data = infer_recipe(path, given)
     sets = Sets.of(data, recipe.task)
     (trees,) = all_trees([sets], [sets], 60, seed=1)
-    x = torch.randn(2000, recipe.task.facts.num_features)
+    x = torch.randn(2000, 3 * recipe.task.facts.num_features)
     before, signs = trees(x), recipe.task.facts.signs
     assert len(trees) == 60 and (signs == [0, -1, 1, 0, 0]).all()
     for feature in signs.nonzero()[0].tolist():

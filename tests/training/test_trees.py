@@ -9,7 +9,7 @@ from ptrnet import tasks
 from ptrnet.models.parts.trees import DEPTH, LEAVES
 from ptrnet.training import trees as grown
 from ptrnet.training.sets import Sets
-from ptrnet.training.trees import grow, rounded_down, trees_of
+from ptrnet.training.trees import grow, read_by_trees, rounded_down, trees_of
 from ptrnet.types import Dataset, Example
 
 
@@ -111,7 +111,7 @@ def test_targets_of_grades_are_their_softmax_and_weights_are_those_of_sets():
 def test_trees_find_jumps_and_stop_before_they_overfit():
     (trees,) = all_trees([drawn_sets(600, 0)], [drawn_sets(200, 1)], 200, seed=1)
     new = drawn_sets(2000, 2)
-    actual = new.log_likelihood(trees(torch.from_numpy(new.features)).double().numpy())
+    actual = new.log_likelihood(trees(torch.from_numpy(read_by_trees(new))).double().numpy())
     x = new.features
     best = new.log_likelihood(2.0 * (x[:, 0] > 0.3) * x[:, 2])
     equal = new.log_likelihood(np.zeros(len(x)))
@@ -119,11 +119,40 @@ def test_trees_find_jumps_and_stop_before_they_overfit():
     assert equal + 0.8 * (best - equal) < actual < best
 
 
+def test_trees_know_the_lowest_element_of_a_set(monkeypatch):
+    """Unless there are too many numbers to compare elements."""
+
+    def with_a_lowest(sets):
+        starts = np.cumsum(sets.sizes) - sets.sizes
+        lowest = np.repeat(np.minimum.reduceat(sets.features[:, 0], starts), sets.sizes)
+        return sets._replace(targets=(sets.features[:, 0] == lowest).astype(float))
+
+    learned, held_out, new = (with_a_lowest(drawn_sets(n, n)) for n in (600, 200, 400))
+
+    def right():
+        (trees,) = all_trees([learned], [held_out], 60, seed=1)
+        read = torch.from_numpy(read_by_trees(new))
+        return new.log_likelihood(trees(read).double().numpy()) / len(new.sizes)
+
+    assert right() > -0.05
+    monkeypatch.setattr(grown, "MOST_COMPARED", 600)
+    assert right() < -0.3
+
+
+def test_features_with_a_sign_are_not_compared():
+    sets = drawn_sets(100, 0)._replace(signs=np.array([0, -1, 0]))
+    read = read_by_trees(sets)
+    assert not read[:, [4, 7]].any()
+    plain = read_by_trees(sets._replace(signs=np.zeros(0, int)))
+    np.testing.assert_array_equal(np.delete(read, [4, 7], 1), np.delete(plain, [4, 7], 1))
+
+
 @pytest.mark.parametrize(("many", "sees_all"), [(100, True), (10_000, False)])
 def test_trees_of_many_rows_see_all_features(monkeypatch, many, sees_all):
     """The first splits use the two features that count, unless a tree does not see them."""
     monkeypatch.setattr(grown, "MANY_ROWS", many)
     monkeypatch.setattr(grown, "FEATURE_SHARE", 0.25)
+    monkeypatch.setattr(grown, "MOST_COMPARED", 0)
 
     def widened(sets):
         noise = np.random.default_rng(0).normal(size=(len(sets.features), 5))
@@ -136,7 +165,7 @@ def test_trees_of_many_rows_see_all_features(monkeypatch, many, sees_all):
 
 def test_the_first_trees_are_there_early(monkeypatch):
     monkeypatch.setattr(grown, "FIRST", 5)
-    learned, held_out = [drawn_sets(200, k) for k in (0, 1)], [drawn_sets(60, k) for k in (2, 3)]
+    learned, held_out = [drawn_sets(600, k) for k in (0, 1)], [drawn_sets(160, k) for k in (2, 3)]
     early, last = grow(learned, held_out, 20, seed=1)
     assert [*map(len, early)] == [5, 5] and [*map(len, last)] == [20, 20]
     for first, every in zip(early, last, strict=True):

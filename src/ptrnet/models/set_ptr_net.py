@@ -16,6 +16,7 @@ from ptrnet.models.parts.attention import (
     Encoder,
     Logs,
     attention_bias,
+    beside_others,
     normal_vectors,
     with_deviations,
 )
@@ -68,8 +69,9 @@ class SetPtrNet(ScoresOnce):
     - If an answer is one element (`answer` is "one"), a conditional logit (McFadden 1974) gives
       element j the score `b' z_j`. `z` are the features without logarithms and differences. `b` is
       the buffer `logit_weights`, and the share of the logit is `logit_share`.
-    - With the setting `trees`, gradient-boosted trees give element j the score `f(z_j)`; see
-      `Trees`.
+    - With the setting `trees`, gradient-boosted trees give element j the score `f(z_j, r_j)`; see
+      `Trees`. `r_j` are the differences of `beside_others`. A tree splits by one number at a time,
+      so without them it hardly sees that an element is the cheapest of its set.
     - With the setting `spaces`, a model for few examples gives element j the score `g(z_j)`; see
       `Spaces`.
 
@@ -143,7 +145,7 @@ class SetPtrNet(ScoresOnce):
         return network
 
     def weights_error(self) -> str:
-        if self.trees is None or self.trees.are_sound(self.features):
+        if self.trees is None or self.trees.are_sound(3 * self.features):
             return ""
         return "a tree has a feature or a child that does not exist"
 
@@ -178,13 +180,15 @@ class SetPtrNet(ScoresOnce):
 
     def _mixed(self, scores: Tensor, inputs: Tensor) -> Tensor:
         """Mix the network's scores `(B, N)` of elements with those of the other models."""
-        others = []
+        others, is_element = [], scores != -torch.inf
         if self.answer == "one":
             others.append((inputs @ self.logit_weights, self.logit_share))
         if self.trees is not None:
-            others.append((self.trees(inputs), self.trees.share))
+            compared = inputs if self.signed is None else self.signed.others(inputs)
+            read = torch.cat([inputs, beside_others(compared, is_element)], -1)
+            others.append((self.trees(read), self.trees.share))
         if self.spaces is not None:
-            others.append((self.spaces(inputs, scores != -torch.inf), self.spaces.share))
+            others.append((self.spaces(inputs, is_element), self.spaces.share))
         if not others:
             return scores
         parts, shares = zip(*others, strict=True)

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch.nn.utils.rnn import pad_sequence
 
+from ptrnet.masks import length_mask
+from ptrnet.models.parts.attention import beside_others
 from ptrnet.models.parts.trees import DEPTH, LEAVES, Trees
 from ptrnet.training.sets import Sets as Sets
 
@@ -27,6 +31,9 @@ SETTINGS = {
 # The share of the features that each tree sees. It sees all of fewer than FEW features, because
 # otherwise it would miss most interactions, and all features of MANY_ROWS, which do not overfit.
 FEATURE_SHARE, FEW, MANY_ROWS = 0.6, 6, 100_000
+# Trees read features of more numbers alone, without those of other elements: for speed.
+MOST_COMPARED = 5_000_000
+PADDED_AT_ONCE = 256  # sets
 # The share of the rows that each tree sees, which are at most about MOST_ROWS.
 ROW_SHARE, MOST_ROWS = 0.8, 200_000
 # With these settings, the same seed grows the same trees on any number of cores.
@@ -51,22 +58,27 @@ def grow(
     import lightgbm
 
     boosters: list[lightgbm.Booster] = []
+    is_compared = max(sets.features.size for sets in learned) <= MOST_COMPARED
     for k, (sets, others) in enumerate(zip(learned, held_out, strict=True)):
         settings = {**SETTINGS, **REPEATABLE, "objective": "none", "seed": (seed + k) % 2**31}
+        features, valid = (
+            read_by_trees(part) if is_compared else part.features for part in (sets, others)
+        )
+        rows, width = features.shape
         if sets.signs.any():
-            # A tree splits by the features of the element itself, so it keeps the sign for every
-            # set. So does the sum of all trees.
-            settings["monotone_constraints"] = sets.signs.tolist()
-        rows, width = sets.features.shape
+            # No number but the element's own feature depends on a feature with a sign, so a tree
+            # keeps the sign for every set. So does the sum of all trees.
+            signs = np.pad(sets.signs, (0, width - len(sets.signs)))
+            settings["monotone_constraints"] = signs.tolist()
         settings["bagging_fraction"] = min(ROW_SHARE, MOST_ROWS / rows)
         sees_all = width < FEW or rows >= MANY_ROWS
         settings["feature_fraction"] = 1.0 if sees_all else FEATURE_SHARE
-        data = lightgbm.Dataset(sets.features, sets.targets, params=settings).construct()
+        data = lightgbm.Dataset(features, sets.targets, params=settings).construct()
         if not any(data.feature_num_bin(feature) for feature in range(data.num_feature())):
             yield [Trees(0) for _ in learned]  # too few rows, or no feature that tells them apart
             return
         booster = lightgbm.Booster(settings, data)
-        booster.add_valid(data.create_valid(others.features, others.targets), "held out")
+        booster.add_valid(data.create_valid(valid, others.targets), "held out")
         boosters.append(booster)
     best, rounds = -np.inf, 0
     for number in range(most + 1):
@@ -83,6 +95,23 @@ def grow(
         for booster, sets in zip(boosters, learned, strict=True):
             booster.update(fobj=_objective(sets))
     yield [trees_of(booster, rounds) for booster in boosters]
+
+
+def read_by_trees(sets: Sets) -> NDArray[np.float32]:
+    """Return the numbers `(num_elements, 3 d)` that trees read: features, and `beside_others`.
+
+    Features with a sign are not compared; see `SetPtrNet`.
+    """
+    is_free = torch.from_numpy(sets.signs == 0) if sets.signs.any() else torch.tensor(True)
+    of_sets = torch.split(torch.from_numpy(sets.features), sets.sizes.tolist())
+    found = []
+    for first in range(0, len(of_sets), PADDED_AT_ONCE):
+        part = slice(first, first + PADDED_AT_ONCE)
+        inputs = pad_sequence([*of_sets[part]], batch_first=True)
+        is_element = length_mask(torch.from_numpy(sets.sizes[part]), inputs.shape[1])
+        read = torch.cat([inputs, beside_others(inputs * is_free, is_element)], -1)
+        found.append(read[is_element].numpy())
+    return np.concatenate(found)
 
 
 def _objective(sets: Sets) -> Any:

@@ -60,6 +60,23 @@ def with_deviations(inputs: Tensor, lengths: Tensor) -> Tensor:
     return torch.cat([inputs, inputs - means], -1)
 
 
+def beside_others(inputs: Tensor, is_element: Tensor) -> Tensor:
+    """Return how far each feature is above the lowest, and the highest, of the other elements.
+
+    The differences `(B, N, 2d)` of features `(B, N, d)` are 0 for an element without others, and on
+    padding; `is_element` is `(B, N)`. A difference of equal numbers is exactly 0 on every machine,
+    as that of a mean would not be, so a tree may split there.
+    """
+    parts, is_absent = [], ~is_element[..., None]
+    for sign in (1.0, -1.0):  # the highest is the lowest with the other sign
+        values = (sign * inputs).masked_fill(is_absent, torch.inf)
+        lowest = nn.functional.pad(values, (0, 0, 0, 1), value=torch.inf).topk(2, 1, False).values
+        of_others = torch.where(values == lowest[:, :1], lowest[:, 1:], lowest[:, :1])
+        has_none = is_absent | (of_others == torch.inf)
+        parts.append((sign * (values - of_others)).masked_fill(has_none, 0))
+    return torch.cat(parts, -1)
+
+
 class Logs(nn.Module):
     """Logarithms of features. A feature that is 0 or negative in some training example gives 0.
 
