@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from ptrnet.metrics import Moments
 from ptrnet.plots.reliability import draw_reliability
+from ptrnet.types import Example
 from tests.support.plackett_luce import plackett_luce
 
 
@@ -40,3 +41,16 @@ def test_a_choice_claims_its_likeliest_element_and_a_set_every_element():
     probabilities = sorted(solver.predict_proba(scores))
     expected = zip(probabilities, [0, 1, 1], strict=True)
     assert points_of(ax) == [pytest.approx(point) for point in expected]
+
+
+def test_a_weight_of_two_counts_like_two_claims():
+    """Also for elements of sets, which have the weight of their set; a weight of 0 leaves out."""
+    figure = Figure()
+    x = np.array([[0.0], [2.0], [-1.0]])
+    for kind, right, wrong in (("choice", [1], [2]), ("set", [0, 1], [2])):
+        solver = plackett_luce(kind)
+        weighted = [Example(x, np.array(right)), Example(x, np.array(wrong), weight=2.0)]
+        weighted.append(Example(x, np.array(right), weight=0.0))
+        repeated = [(x, right), (x, wrong), (x, wrong)]
+        drawn = [solver.plot_reliability(e, figure.add_subplot()) for e in (weighted, repeated)]
+        assert points_of(drawn[0]) == [pytest.approx(point) for point in points_of(drawn[1])]

@@ -17,6 +17,7 @@ def draw_reliability(
     right: NDArray[np.bool_],
     subject: str,
     groups: Indices | None = None,
+    weights: Floats | None = None,
 ) -> None:
     """Draw the share of right claims in each bin of probabilities, with its interval.
 
@@ -28,16 +29,19 @@ def draw_reliability(
         right: `(num_claims,)` whether each claim is right.
         subject: what the claims say, for the axes' names, such as "the answer is right".
         groups: `(num_claims,)` the codes of groups of claims, which intervals take as observations.
+        weights: `(num_claims,)`, what each claim counts. One of weight 0 is left out.
     """
     bins = bin_of(probabilities)
     ax.plot([0, 1], [0, 1], "--", color=QUIET_COLOR, lw=1, label="perfectly calibrated")
     for b in range(BINS):
         inside = bins == b
-        of_groups = None if groups is None else groups[inside]
-        measure = Moments.of(right[inside], of_groups).measure()
+        of_groups, of_claims = (
+            None if part is None else part[inside] for part in (groups, weights)
+        )
+        measure = Moments.of(right[inside], of_groups, of_claims).measure()
         if measure.value is None or measure.low is None or measure.high is None:
             continue
-        x, y = float(probabilities[inside].mean()), measure.value
+        x, y = float(np.average(probabilities[inside], weights=of_claims)), measure.value
         errors = [[y - measure.low], [measure.high - y]]
         ax.errorbar(x, y, yerr=errors, fmt="o", color=ANSWER_COLOR, ms=4.5, capsize=2.5, lw=1.2)
         ax.annotate(

@@ -190,12 +190,13 @@ def _judged(model: PointerModel, task: Task, data: Dataset) -> tuple[Floats, lis
 
 def claims_of(
     model: PointerModel, task: Task, examples: Dataset
-) -> tuple[Floats, NDArray[np.bool_], str, Indices | None]:
+) -> tuple[Floats, NDArray[np.bool_], str, Indices | None, Floats | None]:
     """Return the claims of a model about examples, for `draw_reliability`.
 
     A claim is a statement to which the model gives a probability: one for each instance if the kind
     of the answers has one best element, otherwise one for each element. Return the probabilities
-    `(num_claims,)`, whether each claim is right, what the claims say, and their groups, if known.
+    `(num_claims,)`, whether each claim is right, what the claims say, and their groups and weights,
+    if known.
     """
     probabilities = element_probabilities(model, task, examples)
     grades = [grades_of(example) for example in examples]
@@ -203,9 +204,12 @@ def claims_of(
         subject = (
             "the answer is right" if task.facts.kind == "choice" else "the first element is right"
         )
-        return *first_claims(grades, probabilities), subject, examples.groups
-    groups = None if examples.groups is None else examples.groups.repeat(examples.sizes)
-    return *member_claims(grades, probabilities), "the element is in the answer", groups
+        return *first_claims(grades, probabilities), subject, examples.groups, examples.weights
+    groups, weights = (
+        None if of_examples is None else of_examples.repeat(examples.sizes)
+        for of_examples in (examples.groups, examples.weights)
+    )
+    return *member_claims(grades, probabilities), "the element is in the answer", groups, weights
 
 
 @torch.no_grad()
