@@ -56,12 +56,12 @@ def mixture(kind, shares, members=2):
         trees = random_trees(5, 9, seed=k) if shares.trees else None
         network.set_others(trees, random_spaces(3, 6, seed=k) if shares.spaces else None)
         _set_shares(network, shares)
-    return Solver(model, task, {"n": "2-6"})
+    return Solver(model, task, {"n": "1-6"})
 
 
-def instances(count=6, seed=1):
+def instances(count=6, seed=3):
     rng = np.random.default_rng(seed)
-    return [rng.normal(CENTER, (1.0, 2.0, 1.0), (int(rng.integers(2, 7)), 3)) for _ in range(count)]
+    return [rng.normal(CENTER, (1.0, 2.0, 1.0), (int(rng.integers(1, 7)), 3)) for _ in range(count)]
 
 
 def examples(kind, count=6):
