@@ -71,6 +71,7 @@ class Style:
         self.mixed = chance(0.6)  # bands of several kinds and numbers of columns
         self.filled = chance(0.6)  # rows of forms, glossaries and the like fill the page
         self.as_lines = lines
+        self.line_height = between(0.65, 0.95)  # of the box of a line, without its leading
         self.gap = between(0, 0.3) if self.indented else between(0.3, 1.2)  # between paragraphs
         self.gutter = dice.log_between(0.8, 5)  # between columns
         self.ragged = chance(0.25)  # lines end at different places
@@ -89,6 +90,11 @@ class Style:
         self.formulas = between(0.05, 0.3) if chance(0.2) else 0.0
         self.lists = between(0, 0.2) if chance(0.5) else 0.0
         self.codes = between(0, 0.15) if chance(0.06) else 0.0
+        if lines and chance(0.3):  # the lines of all columns share their baselines
+            self.gap = 0.0
+            self.columns = dice.pick(1, 2, 2, 3)
+            self.gutter = dice.log_between(0.4, 2)
+            self.headings *= 0.2
 
 
 class Page:
@@ -124,7 +130,8 @@ class Page:
                 start = left + (initial if k < 2 else 0)
                 if style.indented and k == 0 and label == TEXT and not initial:
                     start += min(1.5, width / 4)
-                self.put(start, top + k + 0.1, max(end, start + 1), top + k + 0.92, label)
+                bottom = top + k + 0.95
+                self.put(start, bottom - style.line_height, max(end, start + 1), bottom, label)
         else:
             end = right - (width * dice.between(0, 0.12) if style.ragged else 0)
             self.put(left + initial, top, end, top + lines - (0 if style.tight else 0.15), label)
