@@ -159,3 +159,22 @@ def test_units_of_length_do_not_matter(task):
     expected = solver.solve(points)
     for unit in (2.0**-10, 2.0**-30, 2.0**-1000, 2.0**-30 + 2.0**-31):
         assert np.array_equal(solver.solve(points * unit), expected)
+
+
+def test_most_columns_of_level_lines_are_read_one_after_the_other():
+    """Two columns of equal lines, with a gutter of 2% of their width, are not read across."""
+    rng, right = np.random.default_rng(0), 0
+    for _ in range(20):
+        rows, step, width = int(rng.integers(10, 21)), 14 * rng.uniform(1.1, 1.4), 294
+        page = np.array(
+            [
+                [left, 100 + k * step, left + width, 114 + k * step]
+                for left in (50, 356)
+                for k in range(rows)
+            ]
+        )
+        order = rng.permutation(len(page))
+        right += (
+            ptrnet.load("reading-order").solve(page[order]).tolist() == np.argsort(order).tolist()
+        )
+    assert right > 10
