@@ -253,6 +253,8 @@ def test_trees_answer_if_they_predict_validation_examples_better(kind, valid, ca
     model = ptrnet.fit(jumps(200, kind), kind, **options)
     for network in model.model.networks():
         assert network.trees.share > 0.5 and len(network.trees) == network.settings()["trees"] > 5
+        is_compared = bool((network.trees.features >= 3).any())  # with the other elements
+        assert is_compared == (kind == "choice")
     assert "gradient-boosted trees" in capsys.readouterr().err
     new = jumps(300, kind, seed=1)
     metric = {"choice": "accuracy", "grades": "ndcg@1"}[kind]

@@ -70,8 +70,9 @@ class SetPtrNet(ScoresOnce):
       element j the score `b' z_j`. `z` are the features without logarithms and differences. `b` is
       the buffer `logit_weights`, and the share of the logit is `logit_share`.
     - With the setting `trees`, gradient-boosted trees give element j the score `f(z_j, r_j)`; see
-      `Trees`. `r_j` are the differences of `beside_others`. A tree splits by one number at a time,
-      so without them it hardly sees that an element is the cheapest of its set.
+      `Trees`. `r_j` are the differences of `beside_others`, which trees for grades do not use. A
+      tree splits by one number at a time, so without them it hardly sees that an element is the
+      cheapest of its set.
     - With the setting `spaces`, a model for few examples gives element j the score `g(z_j)`; see
       `Spaces`.
 

@@ -69,7 +69,9 @@ def grow_trees(
     task, largest = recipe.task, max(1, int(MAX_ROWS / stream.examples.sizes.mean()))
     learned = [Sets.of(stream.learned_by(k, largest), task) for k in range(len(networks))]
     held_out = [Sets.of(part, task) for part in _of_networks(parts, networks)]
-    for grown in grow(learned, held_out, most, recipe.run.seed):
+    # A choice is between elements; the grade of a document is its own.
+    is_choice = task.facts.kind == "choice"
+    for grown in grow(learned, held_out, most, recipe.run.seed, compared=is_choice):
         if len(grown[0]):
             yield grown
 

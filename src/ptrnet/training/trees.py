@@ -43,13 +43,18 @@ PATIENCE = 30  # stop after this many rounds without a higher likelihood of the 
 
 
 def grow(
-    learned: Sequence[Sets], held_out: Sequence[Sets], most: int, seed: int
+    learned: Sequence[Sets],
+    held_out: Sequence[Sets],
+    most: int,
+    seed: int,
+    compared: bool = True,
 ) -> Iterator[list[Trees]]:
     """Grow trees on each of several parts of the data. All of them get equally many trees.
 
     Each round grows one tree in every part. We keep the rounds until the sum of the log-likelihoods
     of all sets that are held out is highest. No trees grow if no tree could split a part. There are
-    at most `most` rounds. The seed is that of the rows and features that each tree sees.
+    at most `most` rounds. The seed is that of the rows and features that each tree sees. If
+    `compared`, trees also read differences from the other elements; see `read_by_trees`.
 
     Yields:
         The trees of each part: those of the first rounds, if there are more than FIRST rounds, and
@@ -58,11 +63,11 @@ def grow(
     import lightgbm
 
     boosters: list[lightgbm.Booster] = []
-    is_compared = max(sets.features.size for sets in learned) <= MOST_COMPARED
+    compared = compared and max(sets.features.size for sets in learned) <= MOST_COMPARED
     for k, (sets, others) in enumerate(zip(learned, held_out, strict=True)):
         settings = {**SETTINGS, **REPEATABLE, "objective": "none", "seed": (seed + k) % 2**31}
         features, valid = (
-            read_by_trees(part) if is_compared else part.features for part in (sets, others)
+            read_by_trees(part) if compared else part.features for part in (sets, others)
         )
         rows, width = features.shape
         if sets.signs.any():
