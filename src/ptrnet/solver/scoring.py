@@ -205,10 +205,8 @@ def claims_of(
             "the answer is right" if task.facts.kind == "choice" else "the first element is right"
         )
         return *first_claims(grades, probabilities), subject, examples.groups, examples.weights
-    groups, weights = (
-        None if of_examples is None else of_examples.repeat(examples.sizes)
-        for of_examples in (examples.groups, examples.weights)
-    )
+    groups = None if examples.groups is None else examples.groups.repeat(examples.sizes)
+    weights = None if examples.weights is None else examples.weights.repeat(examples.sizes)
     return *member_claims(grades, probabilities), "the element is in the answer", groups, weights
 
 
