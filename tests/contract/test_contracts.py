@@ -109,7 +109,11 @@ def test_beam_of_one_is_the_argmax_of_each_step(small, name, settings, model, co
     solver = small(name, model, scale=8.0, **settings)
     task, network = solver.task, solver.model
     instances, constrained = served(solver)[::2], constraint == "constrained"
-    answers = solver.solve(instances, Beam(1), constrained=constrained, improve=False)
+    answers, greedy = (
+        solver.solve(instances, decoder, constrained=constrained, improve=False)
+        for decoder in (Beam(1), Greedy())
+    )
+    assert [*map(np.ndarray.tolist, answers)] == [*map(np.ndarray.tolist, greedy)]
     constraint = task if constrained else unconstrained(task.facts)
     for instance, answer in zip(instances, answers, strict=True):
         n, emitted = len(instance), []

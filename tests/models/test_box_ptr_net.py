@@ -144,6 +144,29 @@ def test_answers_are_permutations_alone_and_together(network, decoder):
     network.double()
 
 
+@pytest.mark.parametrize("scale", [1, 30], ids=["even", "peaked"])
+def test_greedy_answers_at_once_are_those_of_a_beam_of_one(network, scale):
+    network.float()
+    inputs, lengths = boxes_of([7, 1, 40, 23])
+    heads = [part.weight.data for part in (network.queries, network.keys, network.first)]
+    for weight in heads:
+        weight *= scale
+    with torch.inference_mode():
+        at_once, by_step = (
+            decoder.decode(network, inputs.float(), lengths, lengths)
+            for decoder in (Greedy(), Beam(1))
+        )
+    assert torch.equal(at_once.tokens, by_step.tokens)
+    assert at_once.lengths.tolist() == by_step.lengths.tolist() == lengths[:, None].tolist()
+    torch.testing.assert_close(at_once.log_probs, by_step.log_probs, rtol=1e-4, atol=1e-4)
+    with torch.inference_mode():
+        short = Greedy().decode(network, inputs.float(), lengths, lengths.clamp(max=5))
+    assert short.lengths[:, 0].tolist() == [5, 1, 5, 5]
+    for weight in heads:
+        weight /= scale
+    network.double()
+
+
 def test_labels_are_dropped_for_whole_pages_and_in_part():
     drop, labels = DropLabels(0.3), torch.full((20_000, 10), 5)
     drop.generator = torch.Generator().manual_seed(0)

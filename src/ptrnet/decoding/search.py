@@ -275,3 +275,20 @@ class Greedy(Beam):
 
     def __init__(self) -> None:
         super().__init__(1)
+
+    @torch.no_grad()
+    def decode(
+        self,
+        model: PointerModel,
+        inputs: Tensor,
+        lengths: Tensor,
+        max_lengths: Tensor,
+        constraint: Constraint | None = None,
+    ) -> Hypotheses:
+        use_one_thread_in_fork()
+        found = model.greedy(inputs, lengths, max_lengths) if model.obeys_task else None
+        if found is None:
+            return super().decode(model, inputs, lengths, max_lengths, constraint)
+        tokens, log_probs = (part[:, None] for part in found)
+        check_finite(self.name, log_probs)
+        return Hypotheses(tokens, (tokens != END).sum(2), log_probs)

@@ -152,6 +152,24 @@ class PointerModel(nn.Module, ABC):
             rows.append(row)
         return torch.cat(rows, 1)
 
+    def greedy(
+        self, inputs: Tensor, lengths: Tensor, max_lengths: Tensor
+    ) -> tuple[Tensor, Tensor] | None:
+        """Find greedy answers in a faster way than step by step.
+
+        This default implementation has none, and returns None. An override may return None, too.
+
+        Args:
+            inputs: `(B, N, d)` instances.
+            lengths: `(B,)` number of elements of each instance.
+            max_lengths: `(B,)` maximum number of tokens of each answer, without END.
+
+        Returns:
+            The tokens `(B, M)` that `ptrnet.Beam(1)` finds, padded with END, and the
+            log-probability of each answer `(B,)`, including END.
+        """
+        return None
+
     def rest_log_probs(
         self,
         inputs: Tensor,

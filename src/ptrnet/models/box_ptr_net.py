@@ -3,17 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
 from ptrnet.kernels import is_plain_float32
-from ptrnet.masks import Lengths, gather_rows, length_mask
+from ptrnet.masks import Lengths, gather_rows, gather_tokens, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts import Dropout
 from ptrnet.models.parts.attention import Encoder, attention_bias, normal_vectors
 from ptrnet.models.settings import BoxSettings
 from ptrnet.pages.labels import LABEL, LABELS
+from ptrnet.types import END
 
 END_AND_START = 1  # the one special slot
 SCALES = (12.0, 60.0)  # differences of 1/12 and of 1/60 of the page fill the range of a feature
@@ -136,9 +138,32 @@ class BoxPtrNet(PointerModel):
     def log_probs(
         self, inputs: Tensor, lengths: Lengths, targets: Tensor, target_lengths: Lengths = None
     ) -> Tensor:
-        encoded, last = self.encode(inputs, lengths), shift_right(targets)
+        return self._all_steps(self.encode(inputs, lengths), targets)
+
+    def _all_steps(self, encoded: EncodedBoxes, targets: Tensor) -> Tensor:
+        """The log-probabilities `(B, M, 1 + N)` at all steps of answers `(B, M)`."""
+        last = shift_right(targets)
         remaining = encoded.state[0] - gather_rows(encoded.before, last).cumsum(1)
         return (gather_rows(encoded.follow, last) - remaining).log_softmax(-1)
+
+    def greedy(
+        self, inputs: Tensor, lengths: Tensor, max_lengths: Tensor
+    ) -> tuple[Tensor, Tensor] | None:
+        """See `PointerModel.greedy`. NumPy takes a step of one page in a twentieth of the time."""
+        if not is_plain_float32(inputs) or (max_lengths < lengths).any():
+            return None
+        encoded = self.encode(inputs, lengths)
+        tokens = np.zeros((len(inputs), encoded.num_tokens), np.int64)
+        tables = (encoded.follow, encoded.before, encoded.state[0][:, 0], lengths)
+        for answer, follow, before, remaining, n in zip(
+            tokens, *(table.numpy() for table in tables), strict=True
+        ):
+            last, remaining = END, remaining.copy()
+            for step in range(n):
+                remaining -= before[last]
+                last = answer[step] = (follow[last] - remaining).argmax()
+        found = torch.from_numpy(tokens)
+        return found, gather_tokens(self._all_steps(encoded, found), found).sum(1)
 
 
 class DropLabels(Dropout):

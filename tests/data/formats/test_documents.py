@@ -172,6 +172,27 @@ def test_folder_is_read_and_written_as_one_file(tmp_path, capsys):
     assert "the folder is not empty; name a new one" in capsys.readouterr().err
 
 
+def test_pages_of_tables_and_lines_that_cannot_be_used_are_left_out(tmp_path, capsys):
+    lines, table = tmp_path / "in.jsonl", tmp_path / "in.csv"
+    usable = '{"boxes": [[1, 5, 9, 6], [1, 1, 9, 2]], "id": 7}'
+    lines.write_text(f'{{"boxes": []}}\nno JSON\n{usable}\n{{"boxes": [[9, 0, 1, 1]]}}\n')
+    table.write_text("page,x0,y0,x1,y1\na,1,?,2,2\nb,1,5,9,6\nb,1,1,9,2\nc,9,0,1,1\n")
+    for path, places in ((lines, "124"), (table, "25")):
+        target = path.with_stem("out")
+        command = ["label", TASK.name, str(path), "--labeller", "xy-cut", "--output", str(target)]
+        assert run(command) == 0
+        (example,) = read(target)
+        assert example.inputs[:, 1].tolist() == ([5, 1] if path == lines else [1, 5])
+        errors = capsys.readouterr().err.splitlines()
+        for line, place in zip(errors, places, strict=True):
+            assert line.startswith(f"ptrnet: left out: {path}:{place}: "), line
+        path.write_text(path.read_text().replace("5, 9, 6", "5, 0, 6").replace("5,9,6", "5,0,6"))
+        before = target.read_bytes()
+        assert run(command) == 2 and target.read_bytes() == before
+        last = capsys.readouterr().err.splitlines()[-1]
+        assert last.startswith(f"ptrnet: {path}:{places[0]}: "), last
+
+
 def test_folder_without_documents_or_for_another_task_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"no documents of pages \(.hocr, .json, .pdf or .xml\)"):
         read(tmp_path)

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import date, time, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any, TextIO
 
 import numpy as np
@@ -31,7 +32,19 @@ CAPABILITIES = Capabilities(extra=True, distances=PLANAR, dictionaries=True)
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
+    if task.name == "reading-order":
+        return _read_pages(path, task)
     return examples_of_rows((arguments(row, task, source) for row, source in _rows(path)), path)
+
+
+def _read_pages(path: str, task: Task) -> Iterator[Example]:
+    """Yield the pages that can be used, as from documents of pages."""
+    from ptrnet.data.formats.parts import pages  # other tasks do not need its imports
+
+    def attempt(source: str, text: str) -> Iterator[Example]:
+        yield Example(**arguments(json_values.parse_object(text, source), task, source))
+
+    yield from pages.usable(partial(attempt, *line) for line in filled_lines(path))
 
 
 def read_answered(path: str, task: Task) -> Iterator[Example]:

@@ -9,9 +9,11 @@ column `level` tells apart. We read only rows of one level. Its `page_num` is ou
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from ptrnet.data import checks
 from ptrnet.data.cells import is_number, parse_number
+from ptrnet.data.formats.parts.pages import usable
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.reading_order import LABEL, label_name, label_number, warn_of_classes
@@ -33,9 +35,10 @@ def read(
 ) -> Iterator[Example]:
     """Yield an example for each page in the rows of a file, whose sources are `places`.
 
+    Pages that cannot be used are left out; see `usable`.
+
     Raises:
-        InputError: the columns are not named as expected, a cell cannot be used, or an instance has
-            no answer.
+        InputError: the columns are not named as expected, or no page can be used.
     """
     header = None if all(map(is_number, rows[0])) else rows[0]
     names = [*CORNERS[0]] if header is None else [name.lower() for name in header]
@@ -63,7 +66,8 @@ def read(
         pages.setdefault(page, []).append(k)
     if not pages:
         raise InputError(f"{source}: expected boxes below the header, got none")
-    for page, members in pages.items():
+
+    def attempt(page: str, members: Sequence[int]) -> Iterator[Example]:
         values = []
         for k in members:
             box = [parse_number(rows[k][c], f"{places[k]}: column {c + 1}") for c in columns]
@@ -77,6 +81,8 @@ def read(
         table = CsvText(header, [rows[k] for k in members], columns)
         of = Page(page) if "page" in names else None
         yield Example(inputs, source=places[members[0]], table=table, page=of)
+
+    yield from usable(partial(attempt, *page) for page in pages.items())
 
 
 def table_of(example: Example) -> CsvText:
