@@ -31,6 +31,7 @@ CASES = [
     ("choice", Shares(0, 0, 1)),
     ("choice", Shares(0, 0, 0, 1)),
     ("choice", Shares(0.1, 0.2, 0.3, 0.4)),
+    ("choice", Shares(0, 0.5095, 0.256, 0.2345)),  # their sum is above 1 in float32
     ("grades", Shares()),
     ("grades", Shares(0.3, 0, 0.7)),
     ("grades", Shares(0, 0, 1)),
@@ -146,6 +147,18 @@ def test_padding_does_not_change_a_mixture(kind, shares):
     together = solver.scores(instances())
     for x, scores in zip(instances(), together, strict=True):
         np.testing.assert_allclose(solver.scores(x), scores, atol=1e-5)
+
+
+def test_a_network_without_a_share_is_not_computed(monkeypatch):
+    solver = mixture("choice", Shares(0, 0.5095, 0.256, 0.2345))
+    (x, *_), networks = instances(), solver.model.networks()
+    inputs = torch.from_numpy(solver.task.normalize(x)).float()[None]
+    with torch.enable_grad():  # the network is computed, and gets no share
+        whole = [network.encode(inputs).scores[0, 1:].softmax(-1) for network in networks]
+    for network in networks:
+        monkeypatch.setattr(network, "_own_scores", None)
+    expected = torch.stack(whole).mean(0).detach().numpy()
+    np.testing.assert_allclose(solver.predict_proba(x), expected, atol=1e-6)
 
 
 def test_probabilities_of_choices_are_means_and_scores_of_rankings_are_standardised():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from ptrnet.kernels import is_plain_float32
 from ptrnet.masks import Lengths, length_mask
 from ptrnet.models.base import full_lengths
 from ptrnet.models.parts import Dropout
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 LINEAR_FACTOR = 20.0
 POSITION_FACTOR = 10.0  # lets the effects of positions learn as fast as the linear part
 LOWEST_FREQUENCY = math.pi / 4  # a standardised feature, from -2 to 2, covers half a wave
+NO_SHARE = 1e-6  # a share of less is the rounding error of the other shares
 AMPLITUDE = 0.5  # amplitude of waves; if examples are few, a model with amplitude 1 overfits
 
 
@@ -78,7 +80,8 @@ class SetPtrNet(ScoresOnce):
 
     The probability of an element is `sum_m share_m softmax(scores of model m)`, where the network
     has the share that the others leave. Unless an answer is one element, `u` becomes the mean of
-    the scores, standardised within the set; see `mixed_scores`. All shares are 0 in a new model.
+    the scores, standardised within the set; see `mixed_scores`. All shares are 0 in a new model. A
+    network without a share is not computed.
 
     If the task's schema has signs, such as that of a price that never makes an element more
     probable, the network reads the features that have one only through `SignedFeatures`. Then no
@@ -152,7 +155,25 @@ class SetPtrNet(ScoresOnce):
 
     def encode(self, inputs: Tensor, lengths: Lengths = None) -> ScoredSet:
         lengths = full_lengths(inputs) if lengths is None else lengths
-        every, effects = inputs, self.position_effects()
+        others = [] if self.training else self._others(inputs, lengths)
+        if not others:
+            return scored(self._own_scores(inputs, lengths))
+        parts, shares = zip(*others, strict=True)
+        own = 1 - torch.stack(shares).sum()
+        own = torch.where(own < NO_SHARE, 0, own)
+        if is_plain_float32(inputs) and self.num_specials == 1 and not own:
+            is_token = length_mask(lengths + 1, inputs.shape[1] + 1)
+            scores = attention_bias(is_token, inputs.dtype)  # equal scores, which do not count
+        else:
+            scores = self._own_scores(inputs, lengths)
+        special, of_elements = scores[:, : self.num_specials], scores[:, self.num_specials :]
+        with torch.autocast(inputs.device.type, enabled=False):
+            mixed = self.join([of_elements, *parts], [own, *shares])
+        return scored(torch.cat([special, mixed], 1))
+
+    def _own_scores(self, inputs: Tensor, lengths: Tensor) -> Tensor:
+        """The network's scores `(B, S + N)`, -inf on padding."""
+        effects = self.position_effects()
         if effects is not None:
             inputs, shown = inputs[..., : -len(effects)], inputs[..., -len(effects) :]
         special = self.special_inputs.expand(inputs.shape[0], -1, -1)
@@ -172,28 +193,21 @@ class SetPtrNet(ScoresOnce):
             if effects is not None:
                 of_elements = of_elements + shown @ effects
         scores = scores + nn.functional.pad(of_elements, (self.num_specials, 0))
-        scores = scores.masked_fill(~is_token, -torch.inf)
-        if not self.training:
-            special, of_elements = scores[:, : self.num_specials], scores[:, self.num_specials :]
-            with torch.autocast(inputs.device.type, enabled=False):
-                scores = torch.cat([special, self._mixed(of_elements, every)], 1)
-        return scored(scores)
+        return scores.masked_fill(~is_token, -torch.inf)
 
-    def _mixed(self, scores: Tensor, inputs: Tensor) -> Tensor:
-        """Mix the network's scores `(B, N)` of elements with those of the other models."""
-        others, is_element = [], scores != -torch.inf
-        if self.answer == "one":
-            others.append((inputs @ self.logit_weights, self.logit_share))
-        if self.trees is not None:
-            compared = inputs if self.signed is None else self.signed.others(inputs)
-            read = torch.cat([inputs, beside_others(compared, is_element)], -1)
-            others.append((self.trees(read), self.trees.share))
-        if self.spaces is not None:
-            others.append((self.spaces(inputs, is_element), self.spaces.share))
-        if not others:
-            return scores
-        parts, shares = zip(*others, strict=True)
-        return self.join([scores, *parts], [1 - sum(shares), *shares])
+    def _others(self, inputs: Tensor, lengths: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """The scores `(B, N)` of elements by each of the other models, and its share `()`."""
+        others, is_element = [], length_mask(lengths, inputs.shape[1])
+        with torch.autocast(inputs.device.type, enabled=False):
+            if self.answer == "one":
+                others.append((inputs @ self.logit_weights, self.logit_share))
+            if self.trees is not None:
+                compared = inputs if self.signed is None else self.signed.others(inputs)
+                read = torch.cat([inputs, beside_others(compared, is_element)], -1)
+                others.append((self.trees(read), self.trees.share))
+            if self.spaces is not None:
+                others.append((self.spaces(inputs, is_element), self.spaces.share))
+        return others
 
     def join(self, scores: Sequence[Tensor], shares: Sequence[Tensor]) -> Tensor:
         """Mix the scores `(B, N)` of elements of several models, the network's first."""
