@@ -1,11 +1,11 @@
 """Check the answers of `ptrnet simulate` on drawn choices, whose true answers are known.
 
     python benchmarks/simulate.py --machine "2 cores of an AMD EPYC" --commit COMMIT \
-        [--logits 40] [--networks 6] [--runs DIR]
+        [--logits 40] [--networks 6] [--large 3] [--runs DIR]
 
-A world draws sets of three modes, and their choices. We fit a model to 500 sets, simulate these
-sets, and compare with the true probabilities in 20,000 other sets of the same world. So the error
-has two sources: a model that was fitted to a sample, and a sample of sets.
+A world draws sets of three modes, and their choices. We fit a model to 500 or 5,000 sets, simulate
+these sets, and compare with the true probabilities in 20,000 other sets of the same world. So the
+error has two sources: a model that was fitted to a sample, and a sample of sets.
 
 The numbers of each sample are kept in DIR, by default runs/simulate, so a stopped run can be
 resumed. The page is results/simulate.md.
@@ -28,7 +28,7 @@ from scipy.special import logsumexp, softmax
 from ptrnet import runtime
 
 RESULT = Path(__file__).parents[1] / "results" / "simulate.md"
-SETS, POPULATION = 500, 20_000
+SIZES, POPULATION = (500, 5_000), 20_000
 MODES = ("bus", "car", "train")
 LIKING, TIME, COST = np.array([0.0, 0.6, 0.1]), -0.05, -0.3
 DISSIMILARITY = 0.5  # of the nest of bus and train
@@ -125,12 +125,12 @@ def sample(world: str, count: int, seed: int) -> pd.DataFrame:
     )
 
 
-def estimates(world: str, method: str, seed: int) -> dict[str, Any]:
-    """Fit a model to a sample. Return each answer with its interval, and processor seconds."""
+def estimates(world: str, method: str, sets: int, seed: int) -> dict[str, Any]:
+    """Fit a model to a sample of sets. Return answers with their intervals, and the seconds."""
     import ptrnet
 
     began = time.process_time()
-    trips = sample(world, SETS, seed)
+    trips = sample(world, sets, seed)
     with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = ptrnet.fit(trips, set_id="trip", chosen="chosen", **METHODS[method])
@@ -168,11 +168,13 @@ def _cells(row: dict[str, float], name: str) -> list[float]:
     return [row[name], row[f"{name}_low"], row[f"{name}_high"]]
 
 
-def samples(world: str, method: str, count: int, folder: Path) -> Iterator[dict[str, Any]]:
+def samples(
+    world: str, method: str, sets: int, count: int, folder: Path
+) -> Iterator[dict[str, Any]]:
     for seed in range(count):
-        path = folder / f"{world}-{method}-{seed}.json".replace(" ", "-")
+        path = folder / f"{world}-{method}-{sets}-{seed}.json".replace(" ", "-")
         if not path.exists():
-            path.write_text(json.dumps(estimates(world, method, seed)))
+            path.write_text(json.dumps(estimates(world, method, sets, seed)))
             print(path, flush=True)
         yield json.loads(path.read_text())
 
@@ -186,7 +188,7 @@ KINDS = {
 }
 
 
-def rows_of(world: str, method: str, found: list[dict[str, Any]]) -> Iterator[str]:
+def rows_of(world: str, method: str, sets: int, found: list[dict[str, Any]]) -> Iterator[str]:
     """Yield a row of the page for each kind of answer."""
     truth = true_answers(world)
     for kind, part in KINDS.items():
@@ -199,7 +201,7 @@ def rows_of(world: str, method: str, found: list[dict[str, Any]]) -> Iterator[st
         covered = ((low <= true) & (true <= high)).mean()
         width = ((high - low) / np.abs(true)).mean()
         numbers = f"{100 * bias:.1f} | {100 * error:.1f} | {100 * width:.0f} | {100 * covered:.0f}"
-        yield f"| {world} | {method} | {kind} | {len(names)} | {numbers} |"
+        yield f"| {world} | {method} | {sets:,} | {kind} | {len(names)} | {numbers} |"
 
 
 def main() -> None:
@@ -210,27 +212,35 @@ def main() -> None:
     parser.add_argument("--commit", required=True)
     parser.add_argument("--logits", type=int, default=40, help="samples of each world")
     parser.add_argument("--networks", type=int, default=6, help="samples of each world")
+    parser.add_argument("--large", type=int, default=3, help="samples of the larger size")
     parser.add_argument("--runs", type=Path, default=Path("runs/simulate"))
     options = parser.parse_args()
     options.runs.mkdir(parents=True, exist_ok=True)
-    counts = {"conditional logit": options.logits, "ptrnet": options.networks}
-    rows, seconds = [], {}
-    for method, count in counts.items():
-        for world in WORLDS:
-            found = list(samples(world, method, count, options.runs))
-            rows += rows_of(world, method, found)
-            seconds[method] = np.mean([sample["seconds"] for sample in found])
+    counts = {
+        "conditional logit": (options.logits, options.large),
+        "ptrnet": (options.networks, options.large),
+    }
+    rows, seconds = [], []
+    for method, of_sizes in counts.items():
+        for sets, count in zip(SIZES, of_sizes, strict=True):
+            of_worlds = [
+                list(samples(world, method, sets, count, options.runs)) for world in WORLDS
+            ]
+            for world, found in zip(WORLDS, of_worlds, strict=True):
+                rows += rows_of(world, method, sets, found)
+            seconds.append(np.mean([one["seconds"] for found in of_worlds for one in found]))
     text = PAGE.format(
+        *(f"{value:.1f}" for value in seconds),
         rows="\n".join(rows),
-        sets=f"{SETS:,}",
+        few=f"{SIZES[0]:,}",
+        many=f"{SIZES[1]:,}",
         population=f"{POPULATION:,}",
         dissimilarity=DISSIMILARITY,
         machine=options.machine,
         commit=options.commit,
-        logits=options.logits - 1,
-        networks=options.networks - 1,
-        logit_seconds=round(seconds["conditional logit"], 1),
-        network_seconds=round(seconds["ptrnet"]),
+        logits=options.logits,
+        networks=options.networks,
+        large=options.large,
     )
     RESULT.write_text(text)
 
@@ -238,11 +248,12 @@ def main() -> None:
 PAGE = """# What-if questions: are the answers right?
 
 `benchmarks/simulate.py` draws choices of three modes, whose true probabilities are known, fits a
-model to {sets} sets, and answers questions about these sets by
+model to {few} or {many} sets, and answers questions about these sets by
 [`ptrnet simulate`](../docs/simulate.md). The truth is that of {population} other sets of the same
-world. Commit {commit}, {machine}; seeds 0 to {logits} for logits, and 0 to {networks} for ptrnet's
-default, an ensemble of networks and logits. A sample took {logit_seconds} seconds of processor with
-a logit, and {network_seconds} with the default: the training, all answers, and 1,000 draws.
+world. Commit {commit}, {machine}. There are {large} samples of {many} sets. Of {few}
+sets there are {logits} for logits and {networks} for ptrnet's default, an ensemble of mixtures. A
+sample took {0} and {1} seconds of processor with a logit, and {2} and {3} with the default: the
+training, all answers, and 1,000 draws.
 
 - *logit*: the choices follow a conditional logit.
 - *nested logit*: bus and train are in a nest with the parameter {dissimilarity}. A conditional
@@ -254,8 +265,8 @@ All numbers are percent, as means over the answers of a kind. *bias* is the abso
 the mean estimate from the truth. *error* is the mean absolute difference of an estimate. *width* is
 that of the 95% interval. *covered* is the share of intervals that hold the truth.
 
-| world | model | answers | number | bias | error | width | covered |
-|---|---|---|---:|---:|---:|---:|---:|
+| world | model | sets | answers | number | bias | error | width | covered |
+|---|---|---:|---|---:|---:|---:|---:|---:|
 {rows}
 """
 

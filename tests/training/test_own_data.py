@@ -111,6 +111,28 @@ def test_ensembles_for_judgements_of_people_validate_on_all_examples(file_of, ki
     assert recipe.run.patience == (10 if kind == "set" else 6)
 
 
+@pytest.mark.parametrize(
+    ("kind", "options", "epochs"),
+    [
+        ("choice", {}, 8),
+        ("choice", {"trees": 50}, 8),
+        ("choice", {"trees": 0}, 20),
+        ("choice", {"valid_share": 0}, 20),
+        ("grades", {}, 20),
+    ],
+)
+def test_a_network_beside_trees_learns_few_choices_in_fewer_epochs(
+    file_of, monkeypatch, kind, options, epochs
+):
+    pytest.importorskip("lightgbm")
+    monkeypatch.setattr(own_data, "FEWEST_STEPS", 1)
+    recipe, _, _ = infer_recipe(file_of(kind, 320), {"kind": kind, **options})
+    assert recipe.run.steps == epochs * 320 / 16
+    monkeypatch.setattr(own_data, "FEW_CHOICES", 319)
+    recipe, _, _ = infer_recipe(file_of(kind, 320), {"kind": kind, **options})
+    assert recipe.run.steps == 20 * 320 / 16
+
+
 def test_one_network_without_waves_reads_many_numbers(file_of, monkeypatch):
     monkeypatch.setattr(own_data, "MANY_NUMBERS", 999)  # 100 sets of 5 elements have 1,000
     for kind in ("choice", "grades"):

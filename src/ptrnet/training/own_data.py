@@ -48,6 +48,9 @@ NOISY_SIZES = (
     (20_000, 128, 0.2, 1, 3, 5),
     (float("inf"), 256, 0.0, 2, 1, 10),
 )
+# Trees learn most of what a few choices tell. So a network beside them needs fewer epochs, if there
+# are at most this many examples.
+FEW_CHOICES, EPOCHS_BESIDE_TREES = 2_000, 8
 # With more numbers (elements times features) than this, ptrnet trains one network for NOISY
 # answers, which reads logarithms instead of waves, in at most FEW_EPOCHS.
 MANY_NUMBERS, FEW_EPOCHS = 5_000_000, 5
@@ -149,8 +152,8 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
     chosen |= validation_defaults(given, inferred.task.kind, networks)
     table = {**chosen, "n": Sizes.of(inferred.examples.sizes), **given, "data": data}
     if _can_mix(inferred.task.kind, table):
-        if find_spec("lightgbm"):  # of the extra that grows trees
-            table.setdefault("trees", MOST_TREES)
+        if trees := _most_trees(inferred.task.kind, table):
+            table["trees"] = trees
         has_signs = inferred.task.facts.signs.any()
         if inferred.examples.sizes.sum() < FEW_ELEMENTS and not has_signs:
             table.setdefault("spaces", MAX_ROWS)
@@ -162,6 +165,12 @@ def _can_mix(kind: str, table: Mapping[str, Any]) -> bool:
     validates = bool(table.get("valid") or table.get("valid_share"))
     is_read = table.get("model") == SETS and not table.get("positions")
     return kind in NOISY and is_read and validates
+
+
+def _most_trees(kind: str, table: Mapping[str, Any]) -> int:
+    """Return how many trees a training may grow beside the network of a flat recipe."""
+    default = MOST_TREES if find_spec("lightgbm") else 0  # of the extra that grows trees
+    return table.get("trees", default) if _can_mix(kind, table) else 0
 
 
 def field_names(key: str, fields: str | Sequence[str]) -> tuple[str, ...]:
@@ -287,6 +296,9 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
         has_many_numbers = is_noisy and inferred.examples.elements.size > MANY_NUMBERS
         if has_many_numbers:
             networks, epochs = 1, FEW_EPOCHS
+        elif task.kind == "choice" and count <= FEW_CHOICES:
+            table = {**chosen, **validation_defaults(given, task.kind), **given}
+            epochs = EPOCHS_BESIDE_TREES if _most_trees(task.kind, table) else epochs
         if model == SEQUENCES:
             batch_size = min(batch_size, 128)
         batch_size = given.get("batch_size", batch_size)
