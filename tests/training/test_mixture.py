@@ -54,7 +54,8 @@ def mixture(kind, shares, members=2):
     for k, network in enumerate(model.networks()):
         if kind == "choice":
             network.logit_weights.normal_()
-        trees = random_trees(5, 9, seed=k) if shares.trees else None
+        read = 9 if kind == "choice" else 3
+        trees = random_trees(5, read, seed=k) if shares.trees else None
         network.set_others(trees, random_spaces(3, 6, seed=k) if shares.spaces else None)
         _set_shares(network, shares)
     return Solver(model, task, {"n": "1-6"})

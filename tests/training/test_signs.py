@@ -76,7 +76,7 @@ def monotone_trees(task, seed):
     for start, stop in zip(stops - sizes, stops, strict=True):
         targets[start + utilities[start:stop].argmax()] = 1
     sets = Sets(x, sizes, targets, np.ones(len(sizes)), task.facts.signs)
-    return all_trees([sets], [sets], 40, seed)[0]
+    return all_trees([sets], [sets], 40, seed, compared=task.facts.kind == "choice")[0]
 
 
 def signed_mixture(kind, shares, seed=0, members=2):

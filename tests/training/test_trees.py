@@ -29,7 +29,7 @@ def drawn_sets(count, seed, jump=2.0):
 
 def all_trees(*arguments, **options):
     """Return the last trees that `grow` yields."""
-    (*_, last) = grow(*arguments, **options)
+    (*_, last) = grow(*arguments, **{"compared": True, **options})
     return last
 
 
@@ -166,7 +166,7 @@ def test_trees_of_many_rows_see_all_features(monkeypatch, many, sees_all):
 def test_the_first_trees_are_there_early(monkeypatch):
     monkeypatch.setattr(grown, "FIRST", 5)
     learned, held_out = [drawn_sets(600, k) for k in (0, 1)], [drawn_sets(160, k) for k in (2, 3)]
-    early, last = grow(learned, held_out, 20, seed=1)
+    early, last = grow(learned, held_out, 20, seed=1, compared=True)
     assert [*map(len, early)] == [5, 5] and [*map(len, last)] == [20, 20]
     for first, every in zip(early, last, strict=True):
         assert torch.equal(first.values, every.values[:5]) and first.values.any()

@@ -17,8 +17,8 @@ from ptrnet.models.parts.attention import (
     Encoder,
     Logs,
     attention_bias,
-    beside_others,
     normal_vectors,
+    with_comparisons,
     with_deviations,
 )
 from ptrnet.models.parts.scores_once import (
@@ -149,7 +149,8 @@ class SetPtrNet(ScoresOnce):
         return network
 
     def weights_error(self) -> str:
-        if self.trees is None or self.trees.are_sound(3 * self.features):
+        width = 3 * self.features if self.answer == "one" else self.features
+        if self.trees is None or self.trees.are_sound(width):
             return ""
         return "a tree has a feature or a child that does not exist"
 
@@ -202,8 +203,10 @@ class SetPtrNet(ScoresOnce):
             if self.answer == "one":
                 others.append((inputs @ self.logit_weights, self.logit_share))
             if self.trees is not None:
-                compared = inputs if self.signed is None else self.signed.others(inputs)
-                read = torch.cat([inputs, beside_others(compared, is_element)], -1)
+                read = inputs
+                if self.answer == "one":
+                    free = inputs if self.signed is None else self.signed.others(inputs)
+                    read = with_comparisons(inputs, free, is_element)
                 others.append((self.trees(read), self.trees.share))
             if self.spaces is not None:
                 others.append((self.spaces(inputs, is_element), self.spaces.share))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch.nn.utils.rnn import pad_sequence
 
 from ptrnet.masks import length_mask
-from ptrnet.models.parts.attention import beside_others
+from ptrnet.models.parts.attention import with_comparisons
 from ptrnet.models.parts.trees import DEPTH, LEAVES, Trees
 from ptrnet.training.sets import Sets as Sets
 
@@ -47,7 +47,7 @@ def grow(
     held_out: Sequence[Sets],
     most: int,
     seed: int,
-    compared: bool = True,
+    compared: bool,
 ) -> Iterator[list[Trees]]:
     """Grow trees on each of several parts of the data. All of them get equally many trees.
 
@@ -103,10 +103,7 @@ def grow(
 
 
 def read_by_trees(sets: Sets) -> NDArray[np.float32]:
-    """Return the numbers `(num_elements, 3 d)` that trees read: features, and `beside_others`.
-
-    Features with a sign are not compared; see `SetPtrNet`.
-    """
+    """Return the numbers `(num_elements, 3 d)` that trees for choices read."""
     is_free = torch.from_numpy(sets.signs == 0) if sets.signs.any() else torch.tensor(True)
     of_sets = torch.split(torch.from_numpy(sets.features), sets.sizes.tolist())
     found = []
@@ -114,8 +111,7 @@ def read_by_trees(sets: Sets) -> NDArray[np.float32]:
         part = slice(first, first + PADDED_AT_ONCE)
         inputs = pad_sequence([*of_sets[part]], batch_first=True)
         is_element = length_mask(torch.from_numpy(sets.sizes[part]), inputs.shape[1])
-        read = torch.cat([inputs, beside_others(inputs * is_free, is_element)], -1)
-        found.append(read[is_element].numpy())
+        found.append(with_comparisons(inputs, inputs * is_free, is_element)[is_element].numpy())
     return np.concatenate(found)
 
 

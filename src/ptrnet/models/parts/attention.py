@@ -77,6 +77,15 @@ def beside_others(inputs: Tensor, is_element: Tensor) -> Tensor:
     return torch.cat(parts, -1)
 
 
+def with_comparisons(inputs: Tensor, free: Tensor, is_element: Tensor) -> Tensor:
+    """Append `beside_others` to features `(B, N, d)`: what trees for choices read, `(B, N, 3d)`.
+
+    `free` `(B, N, d)` has 0 in place of features with a sign, which says how the own score depends
+    on the own feature alone.
+    """
+    return torch.cat([inputs, beside_others(free, is_element)], -1)
+
+
 class Logs(nn.Module):
     """Logarithms of features. A feature that is 0 or negative in some training example gives 0.
 
