@@ -49,7 +49,7 @@ def program():
     def call(*arguments, **options):
         command = [sys.executable, "-m", "ptrnet", *(str(a) for a in arguments)]
         options = {"text": True, **options}
-        result = subprocess.run(command, capture_output=True, timeout=240, **options)
+        result = subprocess.run(command, capture_output=True, timeout=600, **options)
         return result.returncode, result.stdout, result.stderr
 
     return call

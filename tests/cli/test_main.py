@@ -172,7 +172,7 @@ def shell(command, **options):
     """Run a command in bash; return exit code, standard output and standard error."""
     command = command.format(ptrnet=f"{sys.executable} -m ptrnet")
     done = subprocess.run(
-        ["bash", "-c", command], capture_output=True, text=True, timeout=240, **options
+        ["bash", "-c", command], capture_output=True, text=True, timeout=600, **options
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -294,5 +294,5 @@ def test_a_disk_that_is_full_at_the_end_loses_nothing(ptrnet, tmp_path, monkeypa
 def test_with_closed_standard_error_no_message_is_among_the_answers():
     command = [sys.executable, "-m", "ptrnet", "label", "sort", "nothing.txt"]
     with_closed = ["bash", "-c", '"$@" 2>&-', "bash", *command]
-    done = subprocess.run(with_closed, capture_output=True, timeout=240)
+    done = subprocess.run(with_closed, capture_output=True, timeout=600)
     assert (done.returncode, done.stdout) == (2, b"")

@@ -352,7 +352,7 @@ def test_concurrent_runs_build_one_set_of_arrays(tmp_path):
         "other and os.waitpid(other, 0)"
     )
     command = [sys.executable, "-c", code, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.stdout == "4000.0 6000\n" * 2, done.stderr
     (folder,) = path.parent.glob("*.packed")
     assert len(list(folder.iterdir())) == 1 and len(arrays(path)) == 4

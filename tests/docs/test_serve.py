@@ -36,7 +36,7 @@ def documented(start):
 def run(command, address, folder):
     command = command.replace("http://127.0.0.1:8000/", address)
     done = subprocess.run(
-        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=240
+        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout) if "curl" in command else done.stdout

@@ -22,7 +22,7 @@ from ptrnet.errors import InputError
 from ptrnet.serve.server import address_of, listen, read_token, warm_up
 from tests.support.fork_server import PROGRAM
 
-SECONDS = 240  # seconds that any wait may take on a busy machine
+SECONDS = 600  # seconds that any wait may take on a busy machine
 INSTANCES = np.random.default_rng(0).random((120, 20, 2)).tolist()
 
 

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-TIMEOUT = 240  # seconds, after which a process is killed
+TIMEOUT = 600  # seconds, after which a process is killed
 PROGRAM = "import sys; from ptrnet.cli import run; sys.exit(run(sys.argv[1:]))"
 
 # Each line is a request: to start a child, which is answered by its process id, or to look whether

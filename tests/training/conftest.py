@@ -33,7 +33,7 @@ BatchStream.batch = stalling(BatchStream.batch)
 # Lightning starts its further processes by the command of the first one, so that must be a script.
 SCRIPT = STALLING + "if __name__ == '__main__':\n    from ptrnet import cli\n    cli.main()\n"
 EXECUTE = "import os, sys; os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
-SECONDS = 240  # seconds that a test may wait
+SECONDS = 600  # seconds that a test may wait
 
 
 class StalledTraining:
