@@ -48,8 +48,8 @@ NOISY_SIZES = (
     (20_000, 128, 0.2, 1, 3, 5),
     (float("inf"), 256, 0.0, 2, 1, 10),
 )
-# Trees learn most of what a few choices tell. So a network beside them needs fewer epochs, if there
-# are at most this many examples.
+# If there are at most FEW_CHOICES, trees answer most of a mixture. So the network that is mixed
+# with them is trained for fewer epochs.
 FEW_CHOICES, EPOCHS_BESIDE_TREES = 2_000, 8
 # With more numbers (elements times features) than this, ptrnet trains one network for NOISY
 # answers, which reads logarithms instead of waves, in at most FEW_EPOCHS.
@@ -151,12 +151,11 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
     networks = given.get("ensemble", chosen.get("ensemble", 1))
     chosen |= validation_defaults(given, inferred.task.kind, networks)
     table = {**chosen, "n": Sizes.of(inferred.examples.sizes), **given, "data": data}
-    if _can_mix(inferred.task.kind, table):
-        if trees := _most_trees(inferred.task.kind, table):
-            table["trees"] = trees
-        has_signs = inferred.task.facts.signs.any()
-        if inferred.examples.sizes.sum() < FEW_ELEMENTS and not has_signs:
-            table.setdefault("spaces", MAX_ROWS)
+    if trees := _most_trees(inferred.task.kind, table):
+        table["trees"] = trees
+    is_small = inferred.examples.sizes.sum() < FEW_ELEMENTS
+    if is_small and not inferred.task.facts.signs.any() and _can_mix(inferred.task.kind, table):
+        table.setdefault("spaces", MAX_ROWS)
     return Recipe.of(replace(inferred.task, **of_task), table)
 
 
@@ -168,7 +167,7 @@ def _can_mix(kind: str, table: Mapping[str, Any]) -> bool:
 
 
 def _most_trees(kind: str, table: Mapping[str, Any]) -> int:
-    """Return how many trees a training may grow beside the network of a flat recipe."""
+    """Return the most trees that are mixed with the network of a flat recipe; 0: none."""
     default = MOST_TREES if find_spec("lightgbm") else 0  # of the extra that grows trees
     return table.get("trees", default) if _can_mix(kind, table) else 0
 
