@@ -115,7 +115,7 @@ def element_scores(model: PointerModel, task: Task, data: Dataset) -> list[Float
     scores: list[Floats] = [np.zeros(0)] * len(data)
     for rows in _batches(model, task, data.sizes.tolist()):
         of_rows = _scores_of_batch(
-            model, task, [data[row].inputs for row in rows], [answers[row] for row in rows]
+            model, task, [data.inputs(row) for row in rows], [answers[row] for row in rows]
         )
         for row, of_row in zip(rows, of_rows, strict=True):
             scores[row] = of_row
@@ -130,18 +130,19 @@ def _scores_of_batch(
     read = [np.argsort(order)[answer] for order, answer in zip(orders, answers, strict=True)]
     targets = as_parameters(model, *map(torch.from_numpy, pad(task.to_tokens(read))))
     log_probs = model.log_probs(inputs, lengths, *targets)
-    scores = []
-    for order, answer, of_steps in zip(orders, read, log_probs.double().cpu().numpy(), strict=True):
+    scores = [np.empty(len(order)) for order in orders]
+    if task.facts.kind in ONE_FIRST:  # the padding has log-probabilities of -inf
+        first = log_probs[:, 0, task.facts.num_specials :].double().log_softmax(-1).cpu().numpy()
+        for in_order, order, of_elements in zip(scores, orders, first, strict=True):
+            in_order[order] = of_elements[: len(order)]
+        return scores
+    every = log_probs.double().cpu().numpy()
+    for in_order, order, answer, of_steps in zip(scores, orders, read, every, strict=True):
         n = len(order)
-        of_elements = of_steps[:, task.facts.num_specials : task.facts.num_specials + n]
-        in_order = np.empty(n)
-        if task.facts.kind in ONE_FIRST:
-            in_order[order] = of_elements[0] - np.logaddexp.reduce(of_elements[0])
-        else:
-            step = np.full(n, len(answer))  # the step of END, for elements outside of the answer
-            step[answer[::-1]] = np.arange(len(answer))[::-1]  # reversed, so the first step wins
-            in_order[order] = of_elements[step, np.arange(n)] - of_steps[step, END]
-        scores.append(in_order)
+        step = np.full(n, len(answer))  # the step of END, for elements outside of the answer
+        step[answer[::-1]] = np.arange(len(answer))[::-1]  # reversed, so the first step wins
+        of_elements = of_steps[step, task.facts.num_specials + np.arange(n)]
+        in_order[order] = of_elements - of_steps[step, END]
     return scores
 
 
@@ -154,8 +155,7 @@ def to_probabilities(task: Task, scores: Floats) -> Floats:
     """Convert the `element_scores` `(n,)` of an instance to probabilities `(n,)`."""
     if task.facts.kind not in ONE_FIRST:
         return np.asarray(expit(scores))
-    exponentials = np.exp(scores - scores.max())  # faster than SciPy's softmax for small sets
-    return np.asarray(exponentials / exponentials.sum())
+    return np.exp(scores)
 
 
 def scored(model: PointerModel, task: Task, examples: Dataset, answered: Dataset) -> Dataset:

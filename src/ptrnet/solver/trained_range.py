@@ -4,6 +4,7 @@ import contextlib
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -105,8 +106,9 @@ class TrainedRange:
         """
         tally, kinds = _Tally(self, decoder), set()
         for chunk in chunks:
-            for example in chunk:
-                self.check_readable(example)
+            if self.task.facts.ends:
+                for example in chunk:
+                    self.check_readable(example)
             tally.add(chunk)
             if at_once:
                 new = [message for message in tally.messages() if message.kind not in kinds]
@@ -148,26 +150,30 @@ class _Tally:
         """Count instances."""
         if self._task.name != CUSTOM:
             for example in examples:
-                self._add(example)
+                self._count += 1
+                self._add_size(example)
                 if self._task.name != "reading-order":  # it reads the order of coordinates
                     self._add_extent(example.inputs)
             return
-        data = Dataset.of(examples)
-        for example, is_unlike in zip(data, self._may_be_unlike(data), strict=True):
-            self._add(example)
-            if is_unlike:
-                self._add_features(example.inputs)
+        data, sizes = Dataset.of(examples), self._trained.sizes
+        self._count += len(data)
+        if sizes:
+            is_other = (data.sizes < sizes[0]) | (data.sizes > sizes[-1])
+            for row in np.flatnonzero(is_other).tolist():
+                self._add_size(data[row])
+        if self._task.facts.schema is not None:
+            given = (elements for elements in data.column("elements") if elements is not None)
+            self._unseen += self._task.facts.schema.unseen([*chain.from_iterable(given)])
+        for row in np.flatnonzero(self._may_be_unlike(data)).tolist():
+            self._add_features(data[row].inputs)
 
-    def _add(self, example: Example) -> None:
-        """Count the size of an instance, and its values that the training did not see."""
-        self._count += 1
+    def _add_size(self, example: Example) -> None:
+        """Count an instance of a size that the training did not see."""
         n, sizes = len(example.inputs), self._trained.sizes
         if self._with_sizes and sizes and n not in sizes:
             side = "fewer" if n < sizes[0] else "more"
             self._sizes[side][n] += 1
             self._has_table |= example.table is not None and n > sizes[-1]
-        if self._task.facts.schema is not None and example.elements is not None:
-            self._unseen.update(self._task.facts.schema.unseen(example.elements))
 
     def _may_be_unlike(self, data: Dataset) -> NDArray[np.bool_]:
         """Return `(B,)`, the instances that may have far features or equal elements.

@@ -7,14 +7,16 @@ the fields of each alternative are in columns of their own, such as `train_cost`
 
 import contextlib
 import json
+import math
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
-from itertools import chain, compress, pairwise
+from itertools import chain, compress, pairwise, repeat
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
@@ -246,23 +248,29 @@ class Schema:
         mean = self.means[field] if self.means else None
         return dict(self.fills).get(self.fields[field], mean)
 
-    def unseen(self, elements: Iterable[Element]) -> Iterator[tuple[str, str]]:
-        """Yield the values of elements that `encode` treats as missing, and training did not see.
+    def unseen(self, elements: Sequence[Element]) -> Counter[tuple[str, str]]:
+        """Count the values that `encode` treats as missing, and training did not see.
 
-        Yields:
-            The name of a field, and a text. The text is empty for missing values.
+        Returns:
+            For each name of a field and text, the number of elements that have it. The text is
+            empty for missing values.
         """
-        fills = dict(self.fills)
-        fields = [*zip(self.fields, self._codes, strict=True)]
-        for element in elements:
-            for name, codes in fields:
-                value = element.get(name, 0)  # 0: a column of .svmlight that is not there
-                if type(value) is float and value == value and not codes:
-                    continue  # a fast path for the usual case: a number that is not NaN
+        fills, found = dict(self.fills), Counter[tuple[str, str]]()
+        for name, codes in zip(self.fields, self._codes, strict=True):
+            if not codes and name in fills:
+                continue
+            # 0: a column of .svmlight that is not there
+            cells = [element.get(name, 0) for element in elements]
+            kinds = {*map(type, cells)}
+            if not codes and kinds <= {float, int} and not math.isnan(sum(cells)):
+                continue  # a fast path for the usual case: numbers that are not NaN
+            # Other values than texts may be equal and mean different texts, such as 1 and True.
+            for value, count in Counter(cells).items() if kinds == {str} else zip(cells, repeat(1)):
                 if codes and _text_of(value, codes) not in codes:
-                    yield name, "" if is_empty(value) else str(value)
-                elif not codes and name not in fills and is_missing(value):
-                    yield name, ""
+                    found[name, "" if is_empty(value) else str(value)] += count
+                elif not codes and is_missing(value):
+                    found[name, ""] += count
+        return found
 
 
 def with_context(elements: Any, context: Any, source: str) -> Any:

@@ -53,6 +53,19 @@ def test_more_rows_change_nothing():
     torch.testing.assert_close(spaces(x, IS_ELEMENT), expected)
 
 
+@pytest.mark.parametrize("few", [(), (1, 3), (0, 1, 2, 3)])
+def test_many_elements_are_scored_by_the_same_formula(few):
+    """Whether the rows have few values of a feature, or many."""
+    random = torch.Generator().manual_seed(2)
+    rows, weights = torch.randn(40, 4, generator=random), torch.randn(40, generator=random)
+    rows[:, few] = rows[:, few].sign()
+    x = torch.randn(parts.MANY_ELEMENTS // 2, 3, 4, generator=random)
+    found = parts.weighted(x, rows, torch.tensor(6.0), weights)
+    kernel = np.exp(-cdist(x.flatten(0, 1).double(), rows.double(), "cityblock") / 6)
+    expected = (kernel @ weights.double().numpy()).reshape(x.shape[:2])
+    np.testing.assert_allclose(found, expected, atol=2e-5)
+
+
 def test_the_kernel_of_a_graph_is_that_of_eager_code(monkeypatch):
     x, rows = inputs(), torch.randn(7, 4)
     eager = parts.kernel(x, rows, 2.0)

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from ptrnet import models
-from ptrnet.models.parts.trees import MAX_WALKS, Trees
+from ptrnet.models.parts import trees as parts
+from ptrnet.models.parts.trees import MANY_ELEMENTS, MAX_WALKS, Trees
 from tests.support.small_models import random_trees
 
 
@@ -31,11 +32,23 @@ def test_scores_are_the_sums_of_the_leaves_that_elements_reach():
     np.testing.assert_allclose(trees(torch.from_numpy(x)), expected, atol=1e-6)
 
 
-def test_many_elements_are_scored_like_few():
-    """Many elements pass a few trees at a time."""
+@pytest.mark.parametrize("count", [1, 9])
+def test_many_elements_are_scored_by_the_leaves_that_remain(monkeypatch, count):
+    """Also if values equal thresholds, and if a tree is a single leaf."""
+    trees = random_trees(count, 3, seed=1)
+    trees.thresholds.copy_(trees.thresholds.round(decimals=1))
+    trees.values[0, 0], trees.branches[0, 0] = 0.5, 0
+    x = torch.randn(MANY_ELEMENTS, 3).round(decimals=1)
+    monkeypatch.setattr(trees, "walk", None)
+    monkeypatch.setattr(parts, "MAX_WALKS", 300 * count)
+    found = trees(x)
+    np.testing.assert_allclose(found, [walked(trees, row) for row in x.tolist()], atol=1e-6)
+
+
+def test_many_elements_walk_a_few_trees_at_a_time():
     trees = random_trees(9, 3, seed=1)
     x = torch.randn(MAX_WALKS // 4, 3)
-    torch.testing.assert_close(trees(x)[-5:], trees(x[-5:]))
+    torch.testing.assert_close(trees.walk(x)[-5:], trees(x[-5:]))
 
 
 def test_new_trees_score_zero_and_are_sound():
@@ -54,6 +67,18 @@ def test_nodes_that_do_not_exist_are_not_sound(part, value):
 def test_a_child_before_its_parent_is_not_sound():
     trees = random_trees(1, 4, seed=0)
     trees.branches[0, 1] = 0
+    assert not trees.are_sound(4)
+
+
+def test_nodes_that_share_a_child_are_not_sound():
+    trees = random_trees(1, 4, seed=0)
+    trees.branches[0, 0] = torch.tensor([1, 1])
+    assert not trees.are_sound(4)
+
+
+def test_a_node_of_a_single_child_is_not_sound():
+    trees = random_trees(1, 4, seed=0)
+    trees.branches[0, 0, 0] = 0
     assert not trees.are_sound(4)
 
 

@@ -7,6 +7,8 @@ from ptrnet.kernels import is_eager
 
 LENGTH = 3.0  # of the kernel, times the square root of the number of features
 FARTHEST = 10.0  # the most that a feature counts as away from its mean, in standard deviations
+MANY_ELEMENTS = 1_000  # that are worth a search for features of few values
+FEW_VALUES = 8
 MAX_KERNELS = 2**17  # that are computed at the same time, in a processor's cache
 MAX_NUMBERS = 2**24  # that are in memory at the same time
 
@@ -79,15 +81,29 @@ class Spaces(nn.Module):
 
 def weighted(x: Tensor, rows: Tensor, length: Tensor, weights: Tensor) -> Tensor:
     """Return `sum_i weights_i k(x, row_i)` `(...)` of elements `(..., d)`."""
-    if not is_eager(x):
+    if not is_eager(x) or x.shape[:-1].numel() < MANY_ELEMENTS:
         return kernel(x, rows, length) @ weights
-    columns, sums = rows.T.contiguous(), []
-    for part in torch.split(x.flatten(0, -2), max(1, MAX_KERNELS // max(1, len(rows)))):
-        distances = -part.sum(1)[:, None] - rows.sum(1)  # |x - y| = 2 max(x, y) - x - y
-        for of_part, of_rows in zip(part.T, columns, strict=True):
-            distances = distances.add_(torch.maximum(of_part[:, None], of_rows), alpha=2)
-        sums.append((distances / -length).exp() @ weights)
-    return torch.cat(sums).view(x.shape[:-1])
+    shape, x, y = x.shape[:-1], x.flatten(0, -2) / length, rows / length
+    # A product of matrices is the fastest of all operations. Features of few values v in the rows
+    # y, such as those of a word, are a product: |x - y| = sum_v |x - v| [y = v]. Of the others, x
+    # and y are a part of the product: |x - y| = x + y - 2 min(x, y).
+    found = [feature.unique() for feature in y.T]
+    few = [k for k, values in enumerate(found) if len(values) <= FEW_VALUES]
+    others = [k for k, values in enumerate(found) if len(values) > FEW_VALUES]
+    owners = torch.tensor([k for k in few for _ in found[k]], dtype=torch.int64, device=x.device)
+    values = torch.cat([y.new_zeros(0), *(found[k] for k in few)])
+    x_sum, y_sum = (part[:, others].sum(1, keepdim=True) for part in (x, y))
+    left = -torch.cat([(x[:, owners] - values).abs(), x_sum, torch.ones_like(x_sum)], 1)
+    right = torch.cat([(y[:, owners] == values).to(y), torch.ones_like(y_sum), y_sum], 1)
+    pairs = [(x[:, k, None].contiguous(), y[:, k].contiguous()) for k in others]
+    sums, size = [], max(1, MAX_KERNELS // max(1, len(rows)))
+    for first in range(0, len(x), size):
+        part = slice(first, first + size)
+        negative = left[part] @ right.T
+        for of_x, of_y in pairs:
+            negative.add_(torch.minimum(of_x[part], of_y), alpha=2)
+        sums.append(negative.exp_() @ weights)
+    return torch.cat(sums).view(shape)
 
 
 def kernel(x: Tensor, rows: Tensor, length: Tensor | float) -> Tensor:

@@ -1,9 +1,11 @@
 """Gradient-boosted regression trees, evaluated in PyTorch and as an operator of ONNX."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ptrnet.kernels import is_eager
@@ -11,8 +13,9 @@ from ptrnet.kernels import is_eager
 LEAVES = 15  # the most leaves of a tree
 NODES = 2 * LEAVES - 1
 DEPTH = 8  # the most decisions on the way from a root to a leaf
-# The most pairs of an element and a tree that walk at the same time: their nodes fit in a cache.
+# The most pairs of an element and a tree that are looked at at the same time: they fit in a cache.
 MAX_WALKS = 2**17
+MANY_ELEMENTS = 1_000  # that are worth the time for tables of the decisions
 
 
 class Trees(nn.Module):
@@ -47,17 +50,29 @@ class Trees(nn.Module):
         return len(self.values)
 
     def are_sound(self, num_features: int) -> bool:
-        """Whether each node compares a feature, and leads to later nodes only, or to itself."""
-        itself = torch.arange(NODES)[:, None]
-        return bool(
-            ((self.branches >= itself) & (self.branches < NODES)).all()
-            and ((self.features >= 0) & (self.features < num_features)).all()
-        )
+        """Whether each node compares a feature, and is a leaf or has two later nodes of its own.
+
+        The nodes of a tree are the first ones, so that no leaf without a parent comes before.
+        """
+        node = torch.arange(NODES)[:, None]
+        is_leaf = (self.branches == node).all(-1)
+        is_decision = ((self.branches > node) & (self.branches < NODES)).all(-1)
+        if not (is_leaf | is_decision).all():
+            return False
+        is_child = nn.functional.one_hot(self.branches.long(), NODES).sum(2)  # (T, node, child)
+        parents = (is_child * is_decision[..., None]).sum(1)
+        last = 2 * is_decision.sum(1, keepdim=True)
+        is_of_tree = (node.T > 0) & (last >= node.T)
+        is_feature = (self.features >= 0) & (self.features < num_features)
+        return bool((parents == is_of_tree).all() and is_feature.all())
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return the scores `(...)` of elements `(..., d)`."""
         if torch.onnx.is_in_onnx_export():
             return _Operator.apply(inputs, self.walk)  # type: ignore[no-untyped-call]
+        is_on_cpu = inputs.dtype == torch.float32 and inputs.device.type == "cpu"
+        if is_on_cpu and inputs.shape[:-1].numel() >= MANY_ELEMENTS and is_eager(inputs):
+            return self.exclude(inputs)
         return self.walk(inputs)
 
     def walk(self, inputs: Tensor) -> Tensor:
@@ -87,6 +102,64 @@ class Trees(nn.Module):
                 nodes = children.index_select(0, 2 * nodes + is_second)
             scores = scores + values.index_select(0, nodes).reshape(count, -1).sum(1)
         return scores.reshape(inputs.shape[:-1])
+
+    def exclude(self, inputs: Tensor) -> Tensor:
+        """Return what `walk` returns, for many elements on a CPU in a fraction of the time.
+
+        This is the idea of QuickScorer (Lucchese et al. 2015). Each decision excludes the leaves
+        below the child that it does not choose. So the leaf that a walk reaches is the only one
+        that no decision of the tree excludes. The bits of a number stand for the leaves of a tree,
+        and `&` joins what the values of several features exclude.
+        """
+        rows = inputs.detach().reshape(-1, inputs.shape[-1])
+        is_leaf = self.branches[..., 0] == torch.arange(NODES)
+        values, counts = self.values[is_leaf], is_leaf.sum(1)
+        first = (counts.cumsum(0) - counts).int()  # of each tree's values
+        below = self._leaves_below(is_leaf.numpy())
+        decided = [
+            (remaining, torch.searchsorted(thresholds, rows[:, feature].contiguous()))
+            for feature, thresholds, remaining in self._decisions(below)
+        ]
+        scores = [inputs.new_zeros(0)]
+        for part in torch.split(torch.arange(len(rows)), max(1, MAX_WALKS // max(1, len(self)))):
+            left = torch.from_numpy(below[:, 0]).repeat(len(part), 1)
+            for remaining, places in decided:
+                left &= remaining.index_select(0, places[part])
+            leaves = (left.float().view(torch.int32) >> 23) - 127  # the exponent: the bit's place
+            reached = values.index_select(0, (leaves + first).flatten())
+            scores.append(reached.view(left.shape).sum(1))
+        return torch.cat(scores).reshape(inputs.shape[:-1])
+
+    def _leaves_below(self, is_leaf: NDArray[np.bool_]) -> NDArray[np.int16]:
+        """Return the leaves below each node `(T, NODES)`. The bit i stands for a tree's leaf i."""
+        branches, trees = self.branches.numpy(), np.arange(len(self))
+        below = (1 << (is_leaf.cumsum(1) - 1)).astype(np.int16)
+        for node in reversed(range(NODES)):
+            first, second = branches[:, node].T
+            of_children = below[trees, first] | below[trees, second]
+            below[:, node] = np.where(is_leaf[:, node], below[:, node], of_children)
+        return below
+
+    def _decisions(self, below: NDArray[np.int16]) -> Iterator[tuple[int, Tensor, Tensor]]:
+        """Yield what the values of each feature decide, given the leaves below each node.
+
+        Yields:
+            A feature, its thresholds `(K,)` in increasing order, and the leaves `(K + 1, T)` that
+            remain in each tree if 0, 1, ..., K of the thresholds are lower than the value.
+        """
+        branches = self.branches.numpy()
+        at = trees, _ = np.nonzero(branches[..., 0] != np.arange(NODES))
+        features, thresholds = self.features.numpy()[at], self.thresholds.numpy()[at]
+        without_first, without_second = ~below[trees, branches[at].T]
+        for feature in np.unique(features):
+            of = np.flatnonzero(features == feature)
+            of = of[np.argsort(thresholds[of])]
+            low, high = np.full((2, len(of) + 1, len(self)), -1, np.int16)
+            high[np.arange(len(of)) + 1, trees[of]] = without_first[of]
+            low[np.arange(len(of)), trees[of]] = without_second[of]
+            remaining = np.bitwise_and.accumulate(high)
+            remaining &= np.bitwise_and.accumulate(low[::-1])[::-1]
+            yield int(feature), torch.from_numpy(thresholds[of]), torch.from_numpy(remaining)
 
 
 class _Operator(torch.autograd.Function):
