@@ -63,6 +63,7 @@ WORLDS: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 METHODS: dict[str, dict[str, Any]] = {
     "conditional logit": {"model": "conditional-logit"},
+    "nested logit": {"model": "conditional-logit", "nests": "mode: bus+train"},
     "ptrnet": {},
 }
 
@@ -217,7 +218,7 @@ def main() -> None:
     options = parser.parse_args()
     options.runs.mkdir(parents=True, exist_ok=True)
     counts = {
-        "conditional logit": (options.logits, options.large),
+        **dict.fromkeys(("conditional logit", "nested logit"), (options.logits, options.large)),
         "ptrnet": (options.networks, options.large),
     }
     rows, seconds = [], []

@@ -7,7 +7,7 @@ keyword arguments of `models.build` and options of `ptrnet train`.
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 from ptrnet.plugins import load
 from ptrnet.settings import Option, Settings, options_of, setting
 
@@ -197,6 +197,36 @@ class LogitSettings(ModelSettings):
 
     hidden_size: int = setting(0, "a conditional logit has no hidden units", ge=0, le=0)
     ensemble: int = setting(1, "a conditional logit is fitted once", ge=1, le=1)
+    nests: str = setting(
+        "",
+        "conditional-logit: a nested logit, with the field that names alternatives and the nests "
+        "of those that are alike, such as 'mode: bus+train' or 'mode: bus+train, car+bike'",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.nests:
+            return
+        levels = [level for nest in self.nested for level in nest]
+        is_pair = [len(nest) > 1 for nest in self.nested]
+        if not (self.nest_field and is_pair and all(is_pair) and all(levels)):
+            raise InputError(
+                "nests: expected a field and those of its values that are alike, such as 'mode: "
+                f"bus+train, car+bike', got {short(self.nests)}"
+            )
+        if len({*levels}) < len(levels):
+            raise InputError(f"nests: expected each value once, got {short(self.nests)}")
+
+    @property
+    def nest_field(self) -> str:
+        """The field whose values are in nests; empty without nests."""
+        return self.nests.partition(":")[0].strip()
+
+    @property
+    def nested(self) -> list[list[str]]:
+        """The values of the field that are in each nest."""
+        _, _, nests = self.nests.partition(":")
+        return [[level.strip() for level in nest.split("+")] for nest in nests.split(",") if nests]
 
     @property
     def sees_order(self) -> bool:

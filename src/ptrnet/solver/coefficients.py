@@ -1,4 +1,4 @@
-"""The coefficients of a conditional logit, as a table that economists know."""
+"""The coefficients of a conditional or nested logit, as a table that economists know."""
 
 from collections.abc import Mapping, Sequence
 from math import log
@@ -10,12 +10,14 @@ from ptrnet.errors import unknown
 
 
 class Coefficients(list[dict[str, Any]]):
-    """The coefficients of a conditional logit: a list with a row, a dictionary, for each.
+    """The coefficients of a logit: a list with a row, a dictionary, for each.
 
     `print` shows them as a table, and `pandas.DataFrame` makes a frame of them. A row has the keys
     `name`, `coefficient`, `std_error`, `z`, `p`, `low` and `high`, the ends of the 95% interval. It
     also has each kind of standard error that is known: `classical`, `robust` and `clustered`.
-    Coefficients are in the units of the data.
+    Coefficients are in the units of the data. The rows of a nested logit's nests have their
+    parameters t; see `ptrnet.models.conditional_logit.Nests`. `z` and `p` test whether a number
+    is 0, or, if the row has the key `null`, whether it is `null`: 1 for a nest.
 
     Args:
         rows: the rows. They need no other keys than `name`, `coefficient` and the standard errors.
@@ -81,7 +83,7 @@ class Coefficients(list[dict[str, Any]]):
                 f"{row['coefficient']:.6g}",
                 f"{row['std_error']:.4g}",
                 f"{row['z']:.2f}",
-                _p_text(row["p"]).removeprefix("= "),
+                p_text(row["p"]).removeprefix("= "),
                 f"{row['low']:.5g} to {row['high']:.5g}",
                 *(f"{row[kind]:.4g}" for kind in others),
             ]
@@ -93,10 +95,11 @@ class Coefficients(list[dict[str, Any]]):
             for row in cells
         ]
         groups = f", {known['groups']:,} groups" if known["groups"] else ""
+        name = "nested logit" if any("null" in row for row in self) else "conditional logit"
         levels = ", ".join(f"{field} = {level}" for field, level in self.references.items())
         return "\n".join(
             [
-                f"conditional logit: {known['sets']:,} sets, {known['rows']:,} rows{groups}; "
+                f"{name}: {known['sets']:,} sets, {known['rows']:,} rows{groups}; "
                 f"standard errors: {kinds[self.errors]}",
                 *table,
                 *([f"reference levels: {levels}"] if levels else []),
@@ -104,7 +107,7 @@ class Coefficients(list[dict[str, Any]]):
                 f"{known['log_likelihood_equal_shares']:.4f}; McFadden's rho-squared "
                 f"{known['rho_squared']:.4f}, adjusted {known['rho_squared_adjusted']:.4f}",
                 f"likelihood ratio chi-squared {known['chi_squared']:.2f}, "
-                f"{known['parameters']} degrees of freedom, p {_p_text(known['p'])}; "
+                f"{known['parameters']} degrees of freedom, p {p_text(known['p'])}; "
                 f"AIC {known['aic']:.2f}, BIC {known['bic']:.2f}",
                 *self.notes,
             ]
@@ -112,13 +115,14 @@ class Coefficients(list[dict[str, Any]]):
 
 
 def _with_tests(row: Mapping[str, Any], errors: str) -> dict[str, Any]:
-    """Return a row with the test of its coefficient against 0, and the 95% interval."""
+    """Return a row with the test of its coefficient, and the 95% interval."""
     value, error = row["coefficient"], row[errors]
+    z = (value - row.get("null", 0)) / error
     margin = float(ndtri(0.975)) * error
     tests = {
         "std_error": error,
-        "z": value / error,
-        "p": 2 * float(ndtr(-abs(value / error))),
+        "z": z,
+        "p": 2 * float(ndtr(-abs(z))),
         "low": value - margin,
         "high": value + margin,
     }
@@ -142,5 +146,6 @@ def _with_ratios(statistics: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _p_text(p: float) -> str:
+def p_text(p: float) -> str:
+    """Return a p-value as it follows the letter p: `= 0.0123` or `< 0.0001`."""
     return f"= {p:.4f}" if p >= 5e-5 else "< 0.0001"

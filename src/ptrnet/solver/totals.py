@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from ptrnet.data.question import Question
 from ptrnet.errors import InputError, unknown
@@ -259,15 +260,16 @@ def _variants(
 
         return [model, *networks], mix, [note]
     if isinstance(model, ConditionalLogit) and known.get("covariance"):
-        names = feature_names(task)
+        nests = [f"nest {name}" for name in model.marks_of_nests()]
+        names, spread = [*feature_names(task), *nests], [*task.facts.scaling["spread"]]
         # The model does not read the positions of clicks, which also have coefficients.
         rows = [k for k, row in enumerate(known["rows"]) if row["name"] in names]
-        features = [names.index(known["rows"][k]["name"]) for k in rows]
+        places = [names.index(known["rows"][k]["name"]) for k in rows]
         covariance = np.array(known["covariance"])[np.ix_(rows, rows)]
         values, vectors = np.linalg.eigh(covariance)
         roots = np.sqrt(np.maximum(values, 0)) * vectors
-        spread = np.array(task.facts.scaling["spread"])[features]
-        moved = [_with_weights(model, features, SMALL * spread * root) for root in roots.T]
+        units = SMALL * np.append(spread, np.ones(len(nests)))[places]
+        moved = [_with_parameters(model, places, units * root) for root in roots.T]
         kind = known["errors"]
         note = f"Intervals include the {kind} errors of coefficients, and resampled groups or sets."
 
@@ -284,9 +286,12 @@ def _variants(
 
 
 @torch.no_grad()
-def _with_weights(
-    model: ConditionalLogit, features: Sequence[int], moves: Floats
+def _with_parameters(
+    model: ConditionalLogit, places: Sequence[int], moves: Floats
 ) -> ConditionalLogit:
+    """Return a model with other parameters: the weights of features, then those of nests."""
     moved = copy.deepcopy(model)
-    moved.weights[features] += torch.from_numpy(moves).to(moved.weights)
+    every = parameters_to_vector(moved.parameters())
+    every[places] += torch.from_numpy(moves).to(every)
+    vector_to_parameters(every, moved.parameters())
     return moved

@@ -77,12 +77,14 @@ def train_at_once(
 def _fit_logit(learned: Dataset, recipe: Recipe) -> Fitted:
     from ptrnet.training.conditional_logit import fit_coefficients
 
-    weights, coefficients = fit_coefficients(learned, recipe.task, recipe.columns.group)
     model = models.for_task(recipe.model, recipe.task, recipe.network)
     assert isinstance(model, ConditionalLogit)
+    fit = fit_coefficients(learned, recipe.task, recipe.columns.group, model.marks_of_nests())
     with torch.no_grad():
-        model.weights.copy_(torch.from_numpy(weights))
-    return Fitted(model, coefficients.to_dict(), str(coefficients))
+        model.weights.copy_(torch.from_numpy(fit.weights))
+        if model.nests is not None:
+            model.nests.parameter.copy_(torch.from_numpy(fit.nests))
+    return Fitted(model, fit.table.to_dict(), str(fit.table))
 
 
 def _fit_chooser(learned: Dataset, recipe: Recipe) -> Fitted:

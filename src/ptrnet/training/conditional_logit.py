@@ -1,16 +1,19 @@
-"""Fit a conditional logit (McFadden 1974) by Newton's method, with its standard errors."""
+"""Fit a conditional or nested logit (McFadden 1974, 1978), with its standard errors."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lstsq, solve_triangular
 from scipy.optimize import minimize
+from scipy.special import chdtrc
 
 from ptrnet import models
 from ptrnet.errors import InputError, listed
-from ptrnet.solver.coefficients import Coefficients
+from ptrnet.solver.coefficients import Coefficients, p_text
 from ptrnet.solver.explain import feature_names, field_columns
 from ptrnet.tasks.base import Task
 from ptrnet.training.linear_scores import bounds_of
@@ -26,12 +29,16 @@ MOVING = 0.1
 LOST = 1000  # a coefficient has no information left if its error exceeds that of equal shares so
 COLLINEAR = 1e-10  # share of a feature's variance that other features do not explain
 FEW_GROUPS = 30  # clustered errors of fewer groups tend to be too small
+DIFFERENCE = 1e-5  # of a parameter, for the Hessian of a nested logit
+LARGEST_NEST = 100.0  # the parameter of a nest runs to infinity, or to 0 below the inverse of this
 
 
-class Choices(NamedTuple):
+@dataclass(frozen=True)
+class Choices:
     """B choices. The features of all elements are stored one set after another.
 
-    The features are relative to their means in the set, and have a root mean square of 1.
+    The features are relative to their means in the set, and have a root mean square of 1. The
+    parameters `b` of a conditional logit are the coefficients of the features.
     """
 
     x: Floats  # (n, k)
@@ -40,46 +47,125 @@ class Choices(NamedTuple):
     chosen: Indices  # (B,), rows of x
     weights: Floats  # (B,)
 
+    def scores(self, b: Floats) -> Floats:
+        """Return the scores `(n,)`, whose softmax over a set are the probabilities."""
+        return np.asarray(self.x @ b)
+
+    def slopes(self, b: Floats) -> Floats:
+        """Return the derivatives `(n, len(b))` of the scores."""
+        return self.x
+
     def log_probs(self, b: Floats) -> Floats:
         """Return the log-probability `(n,)` of each element in its set."""
-        return log_softmax(self.x @ b, self.sizes)
+        return log_softmax(self.scores(b), self.sizes)
 
     def log_likelihood(self, b: Floats) -> float:
         return float(self.weights @ self.log_probs(b)[self.chosen])
 
     def derivatives(self, b: Floats) -> tuple[Floats, Floats]:
-        """Return the gradient `(B, k)` of each weighted log-likelihood, and the information.
+        """Return the gradient `(B, len(b))` of each weighted log-likelihood, and the information.
 
-        The information `(k, k)` is the negative Hessian of the log-likelihood of all choices.
+        The information is that of Fisher for all choices: the expected negative Hessian of their
+        log-likelihood. If the scores are linear in `b`, it is also the Hessian.
         """
-        p = np.exp(self.log_probs(b))[:, None]
-        means = np.add.reduceat(p * self.x, self.starts)
-        gradients = self.weights[:, None] * (self.x[self.chosen] - means)
+        p, slopes = np.exp(self.log_probs(b))[:, None], self.slopes(b)
+        means = np.add.reduceat(p * slopes, self.starts)
+        gradients = self.weights[:, None] * (slopes[self.chosen] - means)
         weighted = p * np.repeat(self.weights, self.sizes)[:, None]
-        information = self.x.T @ (weighted * self.x) - means.T @ (self.weights[:, None] * means)
+        information = slopes.T @ (weighted * slopes) - means.T @ (self.weights[:, None] * means)
         return gradients, information
 
+    def hessian(self, b: Floats) -> Floats:
+        """Return the negative Hessian of the log-likelihood of all choices."""
+        return self.derivatives(b)[1]
 
-def fit_coefficients(data: Dataset, task: Task, group: str = "") -> tuple[Floats, Coefficients]:
-    """Fit a conditional logit by maximum likelihood.
+
+@dataclass(frozen=True)
+class NestedChoices(Choices):
+    """Choices of a nested logit; see `ptrnet.models.conditional_logit.Nests`.
+
+    The parameters `b` are the coefficients of the k features, then the parameters t of K nests.
+    """
+
+    count: int  # K
+    nest: Indices  # (n,), the nest of each row; -1: none. The rows of a nest are neighbours in sets
+
+    def scores(self, b: Floats) -> Floats:
+        inclusive, within, t = self._nested(b)
+        return within + t * inclusive
+
+    def slopes(self, b: Floats) -> Floats:
+        inclusive, within, t = self._nested(b)
+        p, firsts, sizes = np.exp(within)[:, None], *self._runs
+
+        def mean(values: Floats) -> Floats:
+            return np.repeat(np.add.reduceat(p * values, firsts), sizes, axis=0)
+
+        v, t = (self.x @ b[: -self.count])[:, None], t[:, None]
+        of_coefficients = (self.x + (t - 1) * mean(self.x)) / t
+        of_own = inclusive[:, None] - (v + (t - 1) * mean(v)) / t**2
+        of_nests = np.where(self.nest[:, None] == np.arange(self.count), of_own, 0)
+        return np.hstack([of_coefficients, of_nests])
+
+    def log_likelihood(self, b: Floats) -> float:
+        return super().log_likelihood(b) if (b[-self.count :] > 0).all() else -np.inf
+
+    def hessian(self, b: Floats) -> Floats:
+        def gradient(moved: Floats) -> Floats:
+            return np.asarray(self.derivatives(moved)[0].sum(0))
+
+        units = DIFFERENCE * np.eye(len(b))
+        rows = [(gradient(b - unit) - gradient(b + unit)) / (2 * DIFFERENCE) for unit in units]
+        return (np.array(rows) + np.transpose(rows)) / 2
+
+    @cached_property
+    def _runs(self) -> tuple[Indices, Indices]:
+        """The first rows and the sizes of nests in sets. An element without a nest is alone."""
+        is_first = (np.diff(self.nest, prepend=-1) != 0) | (self.nest < 0)
+        is_first[self.starts] = True
+        firsts = np.flatnonzero(is_first)
+        return firsts, np.diff(firsts, append=len(self.nest))
+
+    def _nested(self, b: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the log-sum of each row's nest, its log-probability in it, and t, each `(n,)`."""
+        t = np.append(b[-self.count :], 1.0)[self.nest]
+        scaled = self.x @ b[: -self.count] / t
+        within = log_softmax(scaled, self._runs[1])
+        return scaled - within, within, t
+
+
+class Fit(NamedTuple):
+    """A fitted logit: the weights `(d,)` of normalized features, t of each nest, and the table."""
+
+    weights: Floats
+    nests: Floats
+    table: Coefficients
+
+
+def fit_coefficients(
+    data: Dataset, task: Task, group: str = "", nests: Mapping[str, NDArray[np.bool_]] = {}
+) -> Fit:
+    """Fit a conditional logit, or a nested logit if there are `nests`, by maximum likelihood.
 
     Args:
         data: choices, with their weights and groups.
         group: the name of the groups' field, if it is known.
+        nests: for the name of each nest, which features `(d,)` mark its elements.
 
     Returns:
-        The weights `(d,)` of the normalized features, and the coefficients. The weights of a
-        categorical field have the mean 0 over the elements, so that a level that training did not
-        see counts as an average level.
+        The weights of a categorical field have the mean 0 over the elements, so that a level that
+        training did not see counts as an average level.
 
     Raises:
-        InputError: no feature differs within a set, or no coefficient is finite.
+        InputError: no feature differs within a set, no coefficient is finite, or the choices say
+            nothing about a nest.
     """
     x, sizes, starts = task.normalize(data.elements), data.sizes, data.starts[:-1]
     groups, names = data.groups, feature_names(task)
     differs = (x != np.repeat(x[starts], sizes, axis=0)).any(0)
     if not differs.any():
         raise InputError(f"model {models.LOGIT}: no field differs within a set, so none can matter")
+    is_member = np.array([(x[:, marks] > 0.5).any(1) for marks in nests.values()])
     x = x - np.repeat(np.add.reduceat(x, starts) / sizes[:, None], sizes, axis=0)
     scale = np.where(differs, np.sqrt((x**2).mean(0)), 1)
     of_sets = np.ones(len(data)) if data.weights is None else data.weights
@@ -90,23 +176,33 @@ def fit_coefficients(data: Dataset, task: Task, group: str = "") -> tuple[Floats
     kept, notes = _identified(choices, differs, list(references.values()), names, task)
     kept, of_bounds = _inside(choices, kept, names, task)
     notes += of_bounds
-    choices = choices._replace(x=choices.x[:, kept])
-    b, last_step = _maximum(choices)
+    choices = replace(choices, x=choices.x[:, kept])
+    b, last_step = _maximum(choices, np.zeros(len(kept)))
+    of_rows = [names[k] for k in kept]
     covariances = _covariances(*choices.derivatives(b), groups)
+    is_estimated, of_separation = _estimated(choices, last_step, covariances["classical"], of_rows)
+    notes += of_separation
+    if nests:
+        choices, b, of_nests = _with_nests(choices, b, [*nests], is_member)
+        notes += of_nests
+        of_rows += [f"nest {name}" for name in nests]
+        is_estimated = np.append(is_estimated, np.ones(len(nests), bool))
+        covariances = _covariances(choices.derivatives(b)[0], choices.hessian(b), groups)
     errors = _standard_errors(covariances)
-    is_estimated, of_separation = _estimated(choices, last_step, errors, [names[k] for k in kept])
     kind, of_groups = _default_errors(errors, is_estimated, groups)
-    notes += [*of_separation, *of_groups]
+    notes += of_groups
     weights = np.zeros(len(names))
-    weights[kept] = b / scale[kept]
+    weights[kept] = b[: len(kept)] / scale[kept]
     units = scale[kept] * np.array(task.facts.scaling["spread"])[kept]
-    rows = [
+    units = np.append(units, np.ones(len(nests)))
+    rows: list[dict[str, Any]] = [
         {
-            "name": names[k],
+            "name": name,
             "coefficient": float(b[i] / units[i]),
             **{kind: float(values[i] / units[i]) for kind, values in errors.items()},
+            **({"null": 1.0} if i >= len(kept) else {}),
         }
-        for i, k in enumerate(kept)
+        for i, name in enumerate(of_rows)
         if is_estimated[i]
     ]
     statistics = {
@@ -114,7 +210,7 @@ def fit_coefficients(data: Dataset, task: Task, group: str = "") -> tuple[Floats
         "rows": len(x),
         "groups": None if groups is None else len(np.unique(groups)),
         "log_likelihood": choices.log_likelihood(b),
-        "log_likelihood_equal_shares": choices.log_likelihood(np.zeros(len(b))),
+        "log_likelihood_equal_shares": float(of_sets @ -np.log(sizes)),
         "parameters": len(b),
     }
     estimated = np.flatnonzero(is_estimated)
@@ -129,7 +225,69 @@ def fit_coefficients(data: Dataset, task: Task, group: str = "") -> tuple[Floats
         group,
         covariance[np.ix_(estimated, estimated)].tolist(),
     )
-    return _centered(weights, kept[~is_estimated], data, task), table
+    others = kept[~is_estimated[: len(kept)]]
+    return Fit(_centered(weights, others, data, task), b[len(kept) :], table)
+
+
+def _with_nests(
+    plain: Choices, b: Floats, names: Sequence[str], is_member: NDArray[np.bool_]
+) -> tuple[NestedChoices, Floats, list[str]]:
+    """Fit a nested logit.
+
+    Args:
+        plain: the choices, as a conditional logit takes them.
+        b: its coefficients.
+        names: the names of the nests.
+        is_member: `(K, n)`, the rows in each nest.
+
+    Returns:
+        The choices, their parameters, and notes about the nests.
+    """
+    owners = np.repeat(np.arange(len(plain.sizes)), plain.sizes)
+    for name, of_nest in zip(names, is_member, strict=True):
+        counts = np.bincount(owners[of_nest], minlength=len(plain.sizes))
+        if not ((counts > 1) & (counts < plain.sizes)).any():
+            raise InputError(
+                f"nests: {name}: expected a set with two elements of the nest and another element"
+            )
+    nest = np.where(is_member.any(0), is_member.argmax(0), -1)
+    order = np.lexsort((nest, owners))
+    choices = NestedChoices(
+        plain.x[order],
+        plain.starts,
+        plain.sizes,
+        np.argsort(order)[plain.chosen],
+        plain.weights,
+        len(names),
+        nest[order],
+    )
+    found, _ = _maximum(choices, np.append(b, np.ones(len(names))))
+    for name, t in zip(names, found[len(b) :], strict=True):
+        if not 1 / LARGEST_NEST < t < LARGEST_NEST:
+            end = "0" if t < 1 else "infinity"
+            raise InputError(
+                f"nests: {name}: the likelihood rises as the parameter of the nest runs to {end}, "
+                "so there is no estimate: leave out the nest"
+            )
+    gain = 2 * (choices.log_likelihood(found) - plain.log_likelihood(b))
+    return choices, found, _nest_notes(gain, found[len(b) :], names)
+
+
+def _nest_notes(gain: float, parameters: Floats, names: Sequence[str]) -> list[str]:
+    """Return notes about nests. `gain` is twice the log-likelihood above that without nests."""
+    count = len(names)
+    p = p_text(float(chdtrc(count, max(gain, 0))))
+    freedom = f"{count} degree{'s' * (count > 1)} of freedom"
+    notes = [
+        "nests: z and p are for differences from 1, where a nest has no effect; likelihood ratio "
+        f"to a conditional logit: chi-squared {gain:.2f}, {freedom}, p {p}"
+    ]
+    if above := [f"nest {name}" for name, t in zip(names, parameters, strict=True) if t > 1]:
+        notes.append(
+            f"{listed(above)}: above 1, so its elements are less alike than others, which no "
+            "utilities explain for all values of the fields"
+        )
+    return notes
 
 
 def _references(
@@ -200,8 +358,8 @@ def _inside(
     A coefficient at its bound is 0. The likelihood is concave. So if it would rise beyond a bound,
     its maximum within the bounds is at the bound.
     """
-    choices, signs = choices._replace(x=choices.x[:, kept]), task.facts.signs[kept]
-    if (signs * _maximum(choices)[0] >= 0).all():
+    choices, signs = replace(choices, x=choices.x[:, kept]), task.facts.signs[kept]
+    if (signs * _maximum(choices, np.zeros(len(kept)))[0] >= 0).all():
         return kept, []
 
     def loss(b: Floats) -> tuple[float, Floats]:
@@ -212,7 +370,7 @@ def _inside(
     inside = (signs == 0) | (found != 0)
     while inside.any():  # L-BFGS-B may stop next to a bound, beyond which Newton's method would go
         b = np.zeros(len(kept))
-        b[inside] = _maximum(choices._replace(x=choices.x[:, inside]))[0]
+        b[inside] = _maximum(replace(choices, x=choices.x[:, inside]), b[inside])[0]
         if (signs * b >= 0).all():
             break
         inside &= signs * b >= 0
@@ -229,17 +387,16 @@ def _inside(
 
 
 def _estimated(
-    choices: Choices, last_step: Floats, errors: dict[str, Floats], names: Sequence[str]
+    choices: Choices, last_step: Floats, covariance: Floats, names: Sequence[str]
 ) -> tuple[NDArray[np.bool_], list[str]]:
     """Return `(k,)` which coefficients are finite and have an error, and notes about all others.
 
     If a coefficient runs to infinity, each step of Newton's method changes the scores by about 1.
     Raises InputError if there is no such coefficient.
     """
-    at_zero = _covariances(*choices.derivatives(np.zeros(len(names))), None)
-    equal_shares = _standard_errors(at_zero)["classical"]
+    of_equal_shares = _inverse(choices.derivatives(np.zeros(len(names)))[1])
     is_infinite = np.abs(last_step) * np.abs(choices.x).max(0) > MOVING
-    is_lost = ~is_infinite & (errors["classical"] > LOST * equal_shares)
+    is_lost = ~is_infinite & (np.diag(covariance) > LOST**2 * np.diag(of_equal_shares))
     notes = [
         f"{listed(np.array(names)[found].tolist())}: not estimated, because {why} (separation)"
         for found, why in (
@@ -275,9 +432,12 @@ def _default_errors(
     return "clustered", [few] * (count < FEW_GROUPS)
 
 
-def _maximum(choices: Choices) -> tuple[Floats, Floats]:
-    """Return the coefficients `(k,)` of the highest likelihood, and the last step to them."""
-    b = np.zeros(choices.x.shape[1])
+def _maximum(choices: Choices, b: Floats) -> tuple[Floats, Floats]:
+    """Return the parameters of the highest likelihood, and the last step to them from `b`.
+
+    The steps are those of Newton's method with Fisher's information in place of the Hessian, which
+    it equals if the scores are linear.
+    """
     value, least = choices.log_likelihood(b), DECREMENT * choices.weights.mean()
     for _ in range(MAX_STEPS):
         gradients, information = choices.derivatives(b)

@@ -41,7 +41,7 @@ LARGEST_BATCH = 2**24  # elements, padding included
 OF_MACHINE = ("devices", "precision")
 # The settings of models that are not trained in steps, besides those of the task and the names of
 # columns. The seed draws the examples that are kept for validation.
-OF_AT_ONCE = ("model", "data", "n", "valid", "valid_share", "valid_batches", "seed")
+OF_AT_ONCE = ("model", "data", "n", "valid", "valid_share", "valid_batches", "seed", "nests")
 # Settings that a search (`ptrnet tune`) cannot have: weights of another model fit networks of one
 # size, folds have examples of all sizes, and trials run in one process and keep no checkpoint.
 NOT_TUNED = ("n", "weights", "devices", "nodes", "checkpoint_every")
@@ -368,8 +368,10 @@ class Recipe(Settings):
         own = {k: v for k, v in own.items() if v or k not in columns}
         of_network = to_mapping(self.network)
         if self.model in models.AT_ONCE:
-            own = {k: v for k, v in own.items() if k in ("task", *OF_AT_ONCE, *columns)}
-            of_network = {}
+            kept = ("task", *OF_AT_ONCE, *columns)
+            own, of_network = (
+                {k: v for k, v in part.items() if k in kept} for part in (own, of_network)
+            )
         # `own` comes first in the file, and comes last to decide: a network may have an `n`, too.
         return {**own, **tasks.settings_of(self.task), **of_network, **own}
 

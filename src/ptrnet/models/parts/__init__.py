@@ -47,7 +47,9 @@ class Dropout(nn.Dropout):
     generator: torch.Generator | None = None
 
     def forward(self, input: Tensor) -> Tensor:
-        if self.generator is None or not self.training:
+        if not self.training:
+            return input
+        if self.generator is None:
             return super().forward(input)
         mask = torch.empty_like(input).bernoulli_(1 - self.p, generator=self.generator)
         return input * mask.div_(1 - self.p)
