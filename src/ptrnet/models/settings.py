@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 from ptrnet.errors import InputError, short
 from ptrnet.plugins import load
-from ptrnet.settings import Option, Settings, options_of, setting
+from ptrnet.settings import OWN_EXAMPLES, Option, Settings, options_of, setting
 
 MAX_UNITS = 65_536  # a square matrix of this size takes 17 GB in float32
 
@@ -201,6 +201,7 @@ class LogitSettings(ModelSettings):
         "",
         "conditional-logit: a nested logit, with the field that names alternatives and the nests "
         "of those that are alike, such as 'mode: bus+train' or 'mode: bus+train, car+bike'",
+        owner=OWN_EXAMPLES,
     )
 
     def __post_init__(self) -> None:

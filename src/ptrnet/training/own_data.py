@@ -379,6 +379,8 @@ def describe(recipe: Recipe) -> str:
     A model that is not trained in steps has neither.
     """
     if recipe.model == models.LOGIT:
+        if getattr(recipe.network, "nests", ""):
+            return "a nested logit, fitted by Fisher's scoring"
         return "a conditional logit, fitted by Newton's method"
     if recipe.model == models.CHOOSER:
         return "a chooser, fitted to all examples at once"

@@ -618,7 +618,7 @@ def _model_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
     """Return every setting of any model, except `n`, which is a field of `Recipe`."""
     shared = options_of(ModelSettings)
     options = {
-        name: replace(option, owners=() if name in shared else (NETWORKS,))
+        name: replace(option, owners=option.owners or (() if name in shared else (NETWORKS,)))
         for name, option in every_setting().items()
         if name != "n"
     }
