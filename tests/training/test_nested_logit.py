@@ -1,5 +1,6 @@
 """Nested logits, against a loop over sets, numerical derivatives and drawn choices."""
 
+import asyncio
 import json
 import warnings
 from functools import cache
@@ -16,6 +17,7 @@ from ptrnet import models
 from ptrnet.cli import run as program
 from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.export.graphs import OnnxModel
+from tests.serve.conftest import client_of
 
 COLUMNS = {"set_id": "set", "chosen": "chosen"}
 NESTS = "mode: bus+train, car+bike"
@@ -217,7 +219,9 @@ def test_intervals_include_the_errors_of_nests(fitted):
     assert widths[0] > 1.1 * widths[1]
 
 
-def test_a_nested_logit_is_saved_exported_and_resumed_by_its_recipe(fitted, tmp_path, capfd):
+def test_a_nested_logit_is_saved_exported_served_and_fitted_again_by_its_recipe(
+    fitted, tmp_path, capfd
+):
     frame, _ = fitted
     path, run = tmp_path / "trips.csv", tmp_path / "run"
     frame.to_csv(path, index=False)
@@ -236,6 +240,16 @@ def test_a_nested_logit_is_saved_exported_and_resumed_by_its_recipe(fitted, tmp_
     graphs = ptrnet.Solver(OnnxModel(tmp_path / "onnx", model.model), model.task)
     of_graphs = np.asarray(graphs.predict_proba(frame, set_id="set"))
     np.testing.assert_allclose(of_graphs, expected, atol=1e-6)
+    questions = [
+        part[["mode", "cost", "comfort"]].to_dict("records") for _, part in frame.groupby("set")
+    ][:30]
+
+    async def ask():
+        async with client_of({"mine": model}) as client:
+            answer = await client.post("/v1/models/mine/solve", json={"instances": questions})
+            return [row["outputs"] for row in answer.json()["answers"]]
+
+    assert asyncio.run(ask()) == [model.solve(question).tolist() for question in questions]
     model.save_pretrained(tmp_path / "copy")
     copy = np.asarray(ptrnet.load(tmp_path / "copy").predict_proba(frame, set_id="set"))
     np.testing.assert_array_equal(copy, expected)
