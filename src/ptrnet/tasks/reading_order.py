@@ -7,6 +7,7 @@ boxes in their order. The labellers of the task are the rules that other program
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -156,9 +157,11 @@ class ReadingOrder(Task):
             raise InputError(f"{source}: expected at least one box")
         for k, box in enumerate(boxes, 1):
             size = len(box) if _is_list(box) else 0
-            if size != LABEL and (size != LABEL + 1 or labels is not None):
+            is_box = size == LABEL or (size == LABEL + 1 and labels is None)
+            if not (is_box and all(isinstance(x, Real) and not isinstance(x, bool) for x in box)):
                 raise InputError(
-                    f"{source}: box {k}: expected left, top, right and bottom, got {short(box)}"
+                    f"{source}: box {k}: expected the numbers left, top, right and bottom, got "
+                    f"{short(box)}"
                 )
         if labels is None:
             return boxes

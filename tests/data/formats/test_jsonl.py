@@ -68,13 +68,19 @@ def test_finds_a_duplicate_among_many_keys_in_linear_time(tmp_path):
         list(formats.read(str(tmp_path / "a.jsonl"), tasks.get("hull")))
 
 
+BOX = "expected the numbers left, top, right and bottom, got "
+
+
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
         ({"boxes": 5}, '"boxes": expected a list of boxes, got 5'),
         ({"boxes": []}, "expected at least one box"),
-        ({"boxes": [[1, 2, 3, 4], [1, 2, 3]]}, "box 2: expected left, top, right and bottom, got"),
-        ({"boxes": [5], "labels": [None]}, "box 1: expected left, top, right and bottom, got 5"),
+        ({"boxes": [[1, 2, 3, 4], [1, 2, 3]]}, f"box 2: {BOX}[1, 2, 3]"),
+        ({"boxes": [5], "labels": [None]}, f"box 1: {BOX}5"),
+        ({"boxes": [[1, 2, "a", 4]]}, f"box 1: {BOX}[1, 2, 'a', 4]"),
+        ({"boxes": [[1, 2, None, 4]]}, f"box 1: {BOX}[1, 2, None, 4]"),
+        ({"boxes": [[1, 2, 3, True]]}, f"box 1: {BOX}[1, 2, 3, True]"),
         ({"boxes": [[1, 2, 3, 4], [5, 2, 3, 4]]}, '"boxes": box 2: expected left <= right, got 5'),
         ({"boxes": [[1, 9, 3, 4]]}, '"boxes": box 1: expected top <= bottom, got 9 and 4'),
         ({"boxes": [[1, 2, 3, 4]], "labels": ["txt"]}, "box 1: unknown label 'txt'; did you mean"),
