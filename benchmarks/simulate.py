@@ -253,8 +253,8 @@ model to {few} or {many} sets, and answers questions about these sets by
 [`ptrnet simulate`](../docs/simulate.md). The truth is that of {population} other sets of the same
 world. Commit {commit}, {machine}. There are {large} samples of {many} sets. Of {few}
 sets there are {logits} for logits and {networks} for ptrnet's default, an ensemble of mixtures. A
-sample took {0} and {1} seconds of processor with a conditional logit, {2} and {3} with a nested
-logit, and {4} and {5} with the default: the training, all answers, and 1,000 draws.
+sample took {0} and {1} seconds of processor with a conditional logit, and {4} and {5} with the
+default: the training, all answers, and 1,000 draws.
 
 - *logit*: the choices follow a conditional logit.
 - *nested logit*: bus and train are in a nest with the parameter {dissimilarity}. A conditional

@@ -155,11 +155,23 @@ def test_willingness_to_pay_of_a_logit_is_the_ratio_of_its_coefficients(solver):
         ({"drop": "mode == bus"}, lambda t: t[t["mode"] != "bus"]),
     ],
 )
-def test_surplus_of_a_logit_is_the_change_of_the_log_sum(solver, options, change):
+@pytest.mark.parametrize("count", [1, 2])
+def test_surplus_of_a_logit_is_the_change_of_the_log_sum(count, options, change):
+    """Also if it only follows from the probabilities, as for an ensemble of equal logits."""
+    solver = Solver(Ensemble([logit()] * 2) if count > 1 else logit(), TASK)
     trips = draw().groupby("trip").filter(lambda trip: len(trip) == 3)
     table = solver.simulate(trips, surplus="cost", **options, **OPTIONS)["surplus"]
     expected = (log_sums(change(trips)) - log_sums(trips)).mean() / -BETA["cost"]
     assert table["surplus"].tolist() == pytest.approx([expected], rel=1e-3)
+
+
+def test_surplus_of_a_logit_is_known_if_all_elements_change(solver):
+    trips = draw()
+    table = solver.simulate(trips, surplus="cost", change="time + 1", **OPTIONS)["surplus"]
+    assert table["surplus"].tolist() == pytest.approx([BETA["time"] / -BETA["cost"]], rel=1e-4)
+    other = Solver(Ensemble([logit(), logit()]), TASK)
+    with pytest.raises(InputError, match="trip 0: surplus: all elements of the set change"):
+        other.simulate(trips, surplus="cost", change="time + 1", **OPTIONS)
 
 
 def test_surplus_of_a_mixture_is_the_mean_surplus_of_its_logits():
@@ -500,7 +512,6 @@ def vars_of(task):
         ({"elasticity": "persons"}, "unknown field in elasticity"),
         ({"wtp": "time"}, "wtp: expected two fields"),
         ({"surplus": "cost"}, "surplus: needs a change or a drop"),
-        ({"surplus": "cost", "change": "time + 1"}, "trip 0: surplus: all elements of the set"),
         ({"step": 0}, "step: expected"),
         ({"draws": 0}, "draws: expected"),
         ({"wehght": "persons"}, "wehght"),

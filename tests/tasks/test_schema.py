@@ -31,6 +31,24 @@ def task_of_offers(**settings):
 OFFER = {"price": 1, "colour": "red", "size": "L", "weight": 3}
 
 
+def test_values_that_training_did_not_see_are_counted_by_what_they_mean():
+    """True and 1 are equal, but training saw the text "1" and not the text "True"."""
+    schema = Custom(
+        fields=("code", "price"),
+        categories=(("1", "2"), ()),
+        center=(0.0,) * 3,
+        spread=(1.0,) * 3,
+    ).facts.schema
+    codes = [1, True, "pink", 1.0, "pink", "2", None, 7]
+    prices = [1, None, 2.0, "n/a", float("nan"), 3, 4, 5]
+    elements = [{"code": c, "price": p} for c, p in zip(codes, prices, strict=True)]
+    expected = {"True": 1, "pink": 2, "": 1, "7": 1}
+    found = schema.unseen(elements)
+    assert found == {**{("code", k): n for k, n in expected.items()}, ("price", ""): 3}
+    texts = [{"code": text, "price": 1.5} for text in ("pink", "1", "pink", "red")]
+    assert schema.unseen(texts) == {("code", "pink"): 2, ("code", "red"): 1}
+
+
 @pytest.mark.parametrize(
     ("changed", "features", "unseen"),
     [

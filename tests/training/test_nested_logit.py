@@ -274,7 +274,7 @@ def test_a_parameter_of_1_is_a_conditional_logit():
     [
         ("bus+train", "expected a field and those of its values"),
         ("mode:", "expected a field and those of its values"),
-        ("mode: bus", "expected a field and those of its values"),
+        ("mode: bus", "expected a set with two elements of the nest"),
         ("mode: bus+", "expected a field and those of its values"),
         ("mode: bus+train, train+car", "each value once"),
         ("mode: bus+tram", "expected values among bike, bus, car, train, walk, got 'tram'"),
@@ -298,19 +298,82 @@ def test_nests_are_for_a_conditional_logit_without_signs():
             ptrnet.fit(choices(60), **COLUMNS, group="person", model=model, nests=NESTS)
 
 
-def test_a_nest_whose_parameter_runs_to_0_is_refused():
+@pytest.mark.parametrize("margin", [0, 2])
+def test_a_nest_whose_parameter_runs_to_0_is_refused(margin):
     """The cheaper of bus and train is always preferred to the other, whatever the car costs."""
     rng, rows = np.random.default_rng(0), []
     for k in range(200):
-        bus, train, car = rng.normal(size=3)
+        bus, train, car = rng.normal(size=3) + rng.permutation([0, margin, margin / 2])
         best = "bus" if bus < train else "train"
         chosen = rng.choice([best, "car"], p=[0.5, 0.5])
         costs = {"bus": bus, "train": train, "car": car}
         rows += [
             {"set": k, "mode": m, "cost": c, "chosen": int(m == chosen)} for m, c in costs.items()
         ]
-    with pytest.raises(InputError, match=r"bus\+train: the likelihood rises .* runs to 0"):
+    with pytest.raises(InputError, match=r"bus\+train: not identified"):
         fit(pd.DataFrame(rows), "mode: bus+train")
+
+
+def test_a_nest_that_constants_explain_as_well_is_refused():
+    frame = choices(300)[["set", "mode", "chosen"]]
+    frame = frame[frame.groupby("set")["set"].transform("size") == 5]
+    with pytest.raises(InputError, match=r"bus\+train: not identified"):
+        fit(frame, "mode: bus+train")
+
+
+def test_other_rows_are_those_without_a_mode_that_is_never_chosen(fitted):
+    frame, model = fitted
+    rows = frame.groupby("set").head(1).assign(mode="ferry", chosen=0, cost=3.0)
+    found = fit(pd.concat([frame, rows]), group="person").coefficients()
+    expected = model.coefficients()
+    assert [row["name"] for row in found] == NAMES
+    for key in ("coefficient", "classical", "robust", "clustered"):
+        values = [row[key] for row in found], [row[key] for row in expected]
+        np.testing.assert_allclose(*values, rtol=1e-3, atol=1e-4)
+    (note,) = (text for text in found.notes if "separation" in text)
+    assert note.startswith("mode = ferry: not estimated")
+
+
+def test_elements_of_one_brand_are_a_nest():
+    """Two sets of products, some of them of the same brand."""
+    frame = choices(200, seed=4)
+    frame["brand"] = frame["mode"].map({"bus": "A", "train": "A", "car": "B", "bike": "B"})
+    brands = fit(frame.fillna({"brand": "C"}), "brand: A, B", fields="brand,cost,comfort")
+    modes = fit(frame, "brand: A, B", fields="brand,cost,comfort", missing="fill")
+    rows = {row["name"]: row["coefficient"] for row in brands.coefficients()}
+    assert 0 < rows["nest A"] < 1 and rows["comfort"] > 0.5
+    assert len(modes.coefficients()) == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "change"),
+    [
+        ({"drop": "mode == bus"}, lambda t: t[t["mode"] != "bus"]),
+        (
+            {"change": "comfort + 1", "where": "mode == bus"},
+            lambda t: t.assign(comfort=t["comfort"] + (t["mode"] == "bus")),
+        ),
+        ({"change": "cost * 1.1"}, lambda t: t.assign(cost=t["cost"] * 1.1)),
+    ],
+)
+def test_surplus_is_the_change_of_the_log_sum_of_nests(fitted, options, change):
+    """McFadden's log-sum: the logarithm of the sum over nests of `(sum exp(v / t)) ** t`."""
+    frame, model = fitted
+    theta = theta_of(model)
+
+    def log_sum(trips):
+        constants = dict(zip(("bus", "car", "train", "walk"), theta[:4], strict=True))
+        found = []
+        for modes, x, _ in sets_of(trips):
+            v = x @ theta[4:6] + [constants.get(m, 0) for m in modes]
+            nests = np.array([OF_MODE.get(m, -1) for m in modes])
+            sums = [np.exp(v[nests == k] / t).sum() ** t for k, t in enumerate(theta[6:])]
+            found.append(np.log(np.exp(v[nests < 0]).sum() + sum(sums)))
+        return np.array(found)
+
+    expected = (log_sum(change(frame)) - log_sum(frame)).mean() / -theta[4]
+    table = model.simulate(frame, surplus="cost", **ASK, draws=2, **options)["surplus"]
+    assert table["surplus"].tolist() == pytest.approx([expected], rel=2e-4)
 
 
 def test_alternatives_of_a_wide_table_are_nested():

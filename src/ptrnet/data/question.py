@@ -39,9 +39,10 @@ class Question(Settings):
         surplus: the field of the cost, in whose unit the table has the change of the consumer
             surplus of a set. If nothing else changes, it is `-sum_j integral p_j dc_j` along the
             straight path of the costs. This is exact for models without income effects. Otherwise
-            it is the change of the log-sum, `log P - log P'`, divided by minus the mean marginal
-            utility of the cost. P and P' are the probabilities of all elements that stay as they
-            are, before and after. This is exact for a conditional logit.
+            it is the change of the log-sum, divided by minus the mean marginal utility of the cost.
+            For a conditional or nested logit, this is its coefficient. Other models have no
+            log-sum, so its change is `log P - log P'`, where P and P' are the probabilities of all
+            elements that stay as they are, before and after.
         step: the size of symmetric differences in place of derivatives: a share of the value for
             elasticities, and of the field's standard deviation in the training for `wtp`. By
             default it is 0.01; or 0.1 if the model has trees, or reads the place of an element in

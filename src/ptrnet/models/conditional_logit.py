@@ -23,7 +23,7 @@ class Nests(nn.Module):
     `s_j = v_j / t + (t - 1) log sum_i exp(v_i / t)`, where v are the scores of a conditional logit,
     i are the elements of the set that are in the nest of j, and t > 0 is the parameter of the nest.
     If t is 1, or j is in no nest, `s_j = v_j`. The closer t is to 0, the more of the buyers that
-    leave j go to its nest.
+    leave j go to its nest. No element is in a nest until `ConditionalLogit.for_task` sets `levels`.
 
     Args:
         features: the number of features, d.
@@ -87,7 +87,10 @@ class ConditionalLogit(ScoresOnce):
             if name == field
         )
         if not texts:
-            raise InputError(f'nests: expected a field of texts, got the numbers of "{field}"')
+            raise InputError(
+                f'nests: expected a field of texts, got the numbers of "{field}"; list it in '
+                "categories if they are codes"
+            )
         levels = np.zeros((task.facts.num_features, len(settings.nested)), np.float32)
         for k, nest in enumerate(settings.nested):
             for level in nest:
@@ -106,7 +109,7 @@ class ConditionalLogit(ScoresOnce):
             return {}
         assert isinstance(self._settings, LogitSettings)
         names = ["+".join(nest) for nest in self._settings.nested]
-        return dict(zip(names, self.nests.levels.bool().T.numpy(), strict=True))
+        return dict(zip(names, self.nests.levels.bool().T.cpu().numpy(), strict=True))
 
     def encode(self, inputs: Tensor, lengths: Lengths = None) -> ScoredSet:
         lengths = full_lengths(inputs) if lengths is None else lengths

@@ -209,8 +209,7 @@ class LogitSettings(ModelSettings):
         if not self.nests:
             return
         levels = [level for nest in self.nested for level in nest]
-        is_pair = [len(nest) > 1 for nest in self.nested]
-        if not (self.nest_field and is_pair and all(is_pair) and all(levels)):
+        if not (self.nest_field and levels and all(levels)):
             raise InputError(
                 "nests: expected a field and those of its values that are alike, such as 'mode: "
                 f"bus+train, car+bike', got {short(self.nests)}"

@@ -26,6 +26,7 @@ from ptrnet.metrics import Measure, summary
 from ptrnet.metrics.calibration import first_claims, member_claims
 from ptrnet.metrics.ranking import grades_of
 from ptrnet.models.base import PointerModel, as_parameters
+from ptrnet.models.parts.scores_once import ScoresOnce
 from ptrnet.solver.predict import MAX_BATCH_ELEMENTS, Predictor
 from ptrnet.tasks.base import Task
 from ptrnet.types import END, Dataset, Example, Floats, Indices, pad
@@ -144,6 +145,17 @@ def _scores_of_batch(
         of_elements = of_steps[step, task.facts.num_specials + np.arange(n)]
         in_order[order] = of_elements - of_steps[step, END]
     return scores
+
+
+@torch.no_grad()
+def log_sums(model: ScoresOnce, task: Task, data: Dataset) -> Floats:
+    """Return `log sum_j exp(u_j)` `(B,)` of the scores u of each instance's elements."""
+    sums = np.zeros(len(data))
+    for rows in _batches(model, task, data.sizes.tolist()):
+        inputs, lengths, _, _ = views_of(0, [data.inputs(row) for row in rows], task, model)
+        scores = model.encode(inputs, lengths).scores[:, model.num_specials :]
+        sums[rows] = scores.double().logsumexp(1).cpu().numpy()
+    return sums
 
 
 def element_probabilities(model: PointerModel, task: Task, data: Dataset) -> list[Floats]:

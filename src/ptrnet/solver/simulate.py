@@ -14,6 +14,7 @@ from numpy.polynomial.legendre import leggauss
 from ptrnet.data.groups import warned_of_ids
 from ptrnet.data.question import Question
 from ptrnet.errors import InputError
+from ptrnet.models.conditional_logit import ConditionalLogit
 from ptrnet.progress import track
 from ptrnet.solver.explain import field_columns
 from ptrnet.solver.scenario import (
@@ -270,6 +271,11 @@ def _surplus(
             "Surplus: the integral of probabilities along the path of costs, which is exact for "
             "every model without income effects."
         )
+    elif all(isinstance(model, ConditionalLogit) for model in totals.models):
+        changes, of_cost = _of_logits(totals, elements, is_kept, cost)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            surplus = totals.by_segment(changes) / whole / -of_cost[:, None]
+        note = f"Surplus: the change of the log-sum, divided by minus the coefficient of {cost}."
     else:
         gains = totals.by_segment(_log_sums(totals, elements, is_kept, is_changed))
         has_cost = totals.has(cost)
@@ -279,8 +285,7 @@ def _surplus(
             surplus = gains / whole / (-slopes / variance)
         note = (
             "Surplus: the change of the log-sum, divided by the mean marginal utility of "
-            f"{cost}. It is exact for a conditional logit. For other models it is that of a logit "
-            "with the same probabilities."
+            f"{cost}. It is that of a logit with the same probabilities."
         )
     rows = [
         {**totals.head(name), **_cells("surplus", surplus[:, s])} for name, s in totals.segments()
@@ -303,6 +308,18 @@ def _path_integral(totals: Totals, elements: Floats, cost: str) -> list[Floats]:
         for integral, p in zip(integrals, totals.probabilities(on_path), strict=True):
             integral -= weight / 2 * p * rise
     return integrals
+
+
+def _of_logits(
+    totals: Totals, elements: Floats, is_kept: Mask, cost: str
+) -> tuple[list[Floats], Floats]:
+    """Return each logit's changes `(B,)` of the log-sums, and the cost's coefficient by draw."""
+    before = totals.log_sums(np.asarray(totals.data.elements), np.ones_like(is_kept))
+    after = totals.log_sums(elements, is_kept)
+    first = field_columns(totals.task)[cost].start
+    weights = [model.state_dict()["weights"][first].item() for model in totals.models]
+    of_draws = totals.mixing @ weights / totals.task.facts.scaling["spread"][first]
+    return [new - old for old, new in zip(before, after, strict=True)], of_draws
 
 
 def _log_sums(totals: Totals, elements: Floats, is_kept: Mask, is_changed: Mask) -> list[Floats]:

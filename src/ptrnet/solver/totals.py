@@ -17,7 +17,7 @@ from ptrnet.models.parts.trees import Trees
 from ptrnet.progress import track
 from ptrnet.solver.explain import feature_names, field_columns
 from ptrnet.solver.scenario import Mask, is_outside
-from ptrnet.solver.scoring import element_probabilities
+from ptrnet.solver.scoring import element_probabilities, log_sums
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import is_missing
 from ptrnet.types import Dataset, Floats, Indices
@@ -145,6 +145,13 @@ class Totals:
             found.append(new)
         return found
 
+    def log_sums(self, elements: Floats, is_kept: Mask) -> list[Floats]:
+        """Return the log-sums `(B,)` of other elements for each model, which must be a logit."""
+        sizes = np.bincount(self.owners[is_kept], minlength=len(self.data))
+        data = Dataset(elements[is_kept], np.concatenate([[0], sizes.cumsum()]))
+        logits = [model for model in self.models if isinstance(model, ConditionalLogit)]
+        return [log_sums(model, self.task, data) for model in logits]
+
     def by_label(self, values: Sequence[Floats]) -> Floats:
         """Sum values `(n,)` of each model's rows. Return `(R + 1, segments, labels)`."""
         count = len(self.labels)
@@ -239,9 +246,9 @@ def _variants(
       covariance of a sum is that of the jackknife, `(K - 1) / K sum_k d_k d_k'` with the deviation
       `d_k` of network k from their mean. Draws have this covariance and the distribution of
       Student's t with K - 1 degrees of freedom.
-    - A conditional logit: the logit with other coefficients, moved along each principal axis of
-      their errors. Draws have the sums that coefficients drawn from their normal distribution would
-      have, to first order (Krinsky and Robb 1986).
+    - A conditional or nested logit: the logit with other parameters, moved along each principal
+      axis of their errors. Draws have the sums that parameters drawn from their normal distribution
+      would have, to first order (Krinsky and Robb 1986).
     - Other models have no variants.
     """
     networks, known = model.networks(), trained.get("coefficients", {})
@@ -260,15 +267,18 @@ def _variants(
 
         return [model, *networks], mix, [note]
     if isinstance(model, ConditionalLogit) and known.get("covariance"):
-        nests = [f"nest {name}" for name in model.marks_of_nests()]
-        names, spread = [*feature_names(task), *nests], [*task.facts.scaling["spread"]]
+        # A parameter is known by its name and by whether it is that of a nest.
+        nests = [(f"nest {name}", True) for name in model.marks_of_nests()]
+        parameters = [*((name, False) for name in feature_names(task)), *nests]
+        of_rows = [(row["name"], "null" in row) for row in known["rows"]]
         # The model does not read the positions of clicks, which also have coefficients.
-        rows = [k for k, row in enumerate(known["rows"]) if row["name"] in names]
-        places = [names.index(known["rows"][k]["name"]) for k in rows]
+        rows = [k for k, row in enumerate(of_rows) if row in parameters]
+        places = [parameters.index(of_rows[k]) for k in rows]
         covariance = np.array(known["covariance"])[np.ix_(rows, rows)]
         values, vectors = np.linalg.eigh(covariance)
         roots = np.sqrt(np.maximum(values, 0)) * vectors
-        units = SMALL * np.append(spread, np.ones(len(nests)))[places]
+        spread = np.append(task.facts.scaling["spread"], np.ones(len(nests)))
+        units = SMALL * spread[places]
         moved = [_with_parameters(model, places, units * root) for root in roots.T]
         kind = known["errors"]
         note = f"Intervals include the {kind} errors of coefficients, and resampled groups or sets."

@@ -22,7 +22,7 @@ from ptrnet.types import Dataset, Floats, Indices
 
 MAX_STEPS = 200
 # Newton's method has converged if a step gains at most half of this log-likelihood, for a mean
-# weight of 1. Convergence is quadratic, so the errors of the coefficients are then far smaller.
+# weight of 1. The errors of the parameters are then far smaller than their standard errors.
 DECREMENT = 1e-9
 # A coefficient runs to infinity if the last step still changes a score by more than this.
 MOVING = 0.1
@@ -30,7 +30,9 @@ LOST = 1000  # a coefficient has no information left if its error exceeds that o
 COLLINEAR = 1e-10  # share of a feature's variance that other features do not explain
 FEW_GROUPS = 30  # clustered errors of fewer groups tend to be too small
 DIFFERENCE = 1e-5  # of a parameter, for the Hessian of a nested logit
-LARGEST_NEST = 100.0  # the parameter of a nest runs to infinity, or to 0 below the inverse of this
+# The parameter of a nest is not identified if its standard error exceeds LARGEST_ERROR, or if an
+# eigenvalue of the Hessian of standardised parameters is below FLAT.
+LARGEST_ERROR, FLAT = 10.0, 1e-6
 
 
 @dataclass(frozen=True)
@@ -153,8 +155,8 @@ def fit_coefficients(
         nests: for the name of each nest, which features `(d,)` mark its elements.
 
     Returns:
-        The weights of a categorical field have the mean 0 over the elements, so that a level that
-        training did not see counts as an average level.
+        The weights and the table. The weights of a categorical field have the mean 0 over the
+        elements, so that a level that training did not see counts as an average level.
 
     Raises:
         InputError: no feature differs within a set, no coefficient is finite, or the choices say
@@ -182,28 +184,31 @@ def fit_coefficients(
     covariances = _covariances(*choices.derivatives(b), groups)
     is_estimated, of_separation = _estimated(choices, last_step, covariances["classical"], of_rows)
     notes += of_separation
+    estimated = np.append(is_estimated, np.ones(len(nests), bool)).nonzero()[0]
     if nests:
-        choices, b, of_nests = _with_nests(choices, b, [*nests], is_member)
-        notes += of_nests
+        plain = choices.log_likelihood(b)
+        choices = _nested(choices, [*nests], is_member)
+        b, covariances = _with_nests(choices, b, estimated, [*nests], groups)
+        gain = 2 * (choices.log_likelihood(b) - plain)
+        notes += _nest_notes(gain, b[len(kept) :], [*nests])
         of_rows += [f"nest {name}" for name in nests]
-        is_estimated = np.append(is_estimated, np.ones(len(nests), bool))
-        covariances = _covariances(choices.derivatives(b)[0], choices.hessian(b), groups)
+    else:
+        covariances = {k: c[np.ix_(estimated, estimated)] for k, c in covariances.items()}
     errors = _standard_errors(covariances)
-    kind, of_groups = _default_errors(errors, is_estimated, groups)
+    kind, of_groups = _default_errors(errors, len(b), groups)
     notes += of_groups
     weights = np.zeros(len(names))
     weights[kept] = b[: len(kept)] / scale[kept]
     units = scale[kept] * np.array(task.facts.scaling["spread"])[kept]
-    units = np.append(units, np.ones(len(nests)))
+    units = np.append(units, np.ones(len(nests)))[estimated]
     rows: list[dict[str, Any]] = [
         {
-            "name": name,
-            "coefficient": float(b[i] / units[i]),
-            **{kind: float(values[i] / units[i]) for kind, values in errors.items()},
-            **({"null": 1.0} if i >= len(kept) else {}),
+            "name": of_rows[k],
+            "coefficient": float(b[k] / unit),
+            **{kind: float(values[i] / unit) for kind, values in errors.items()},
+            **({"null": 1.0} if k >= len(kept) else {}),
         }
-        for i, name in enumerate(of_rows)
-        if is_estimated[i]
+        for i, (k, unit) in enumerate(zip(estimated, units, strict=True))
     ]
     statistics = {
         "sets": len(data),
@@ -213,64 +218,82 @@ def fit_coefficients(
         "log_likelihood_equal_shares": float(of_sets @ -np.log(sizes)),
         "parameters": len(b),
     }
-    estimated = np.flatnonzero(is_estimated)
     covariance = covariances[kind] / (units * units[:, None])
     levels = {field: names[k].removeprefix(f"{field} = ") for field, k in references.items()}
-    table = Coefficients(
-        rows,
-        kind,
-        statistics,
-        levels,
-        notes,
-        group,
-        covariance[np.ix_(estimated, estimated)].tolist(),
-    )
-    others = kept[~is_estimated[: len(kept)]]
-    return Fit(_centered(weights, others, data, task), b[len(kept) :], table)
+    table = Coefficients(rows, kind, statistics, levels, notes, group, covariance.tolist())
+    return Fit(_centered(weights, kept[~is_estimated], data, task), b[len(kept) :], table)
 
 
-def _with_nests(
-    plain: Choices, b: Floats, names: Sequence[str], is_member: NDArray[np.bool_]
-) -> tuple[NestedChoices, Floats, list[str]]:
-    """Fit a nested logit.
-
-    Args:
-        plain: the choices, as a conditional logit takes them.
-        b: its coefficients.
-        names: the names of the nests.
-        is_member: `(K, n)`, the rows in each nest.
-
-    Returns:
-        The choices, their parameters, and notes about the nests.
-    """
-    owners = np.repeat(np.arange(len(plain.sizes)), plain.sizes)
+def _nested(choices: Choices, names: Sequence[str], is_member: NDArray[np.bool_]) -> NestedChoices:
+    """Return the choices of a nested logit. `is_member` `(K, n)` are the rows in each nest."""
+    owners = np.repeat(np.arange(len(choices.sizes)), choices.sizes)
     for name, of_nest in zip(names, is_member, strict=True):
-        counts = np.bincount(owners[of_nest], minlength=len(plain.sizes))
-        if not ((counts > 1) & (counts < plain.sizes)).any():
+        counts = np.bincount(owners[of_nest], minlength=len(choices.sizes))
+        if not ((counts > 1) & (counts < choices.sizes)).any():
             raise InputError(
                 f"nests: {name}: expected a set with two elements of the nest and another element"
             )
     nest = np.where(is_member.any(0), is_member.argmax(0), -1)
     order = np.lexsort((nest, owners))
-    choices = NestedChoices(
-        plain.x[order],
-        plain.starts,
-        plain.sizes,
-        np.argsort(order)[plain.chosen],
-        plain.weights,
+    return NestedChoices(
+        choices.x[order],
+        choices.starts,
+        choices.sizes,
+        np.argsort(order)[choices.chosen],
+        choices.weights,
         len(names),
         nest[order],
     )
+
+
+def _with_nests(
+    choices: NestedChoices,
+    b: Floats,
+    estimated: Indices,
+    names: Sequence[str],
+    groups: Indices | None,
+) -> tuple[Floats, dict[str, Floats]]:
+    """Fit a nested logit.
+
+    Args:
+        choices: the choices.
+        b: `(k,)`, the coefficients of the conditional logit.
+        estimated: the parameters that do not run to infinity.
+        names: the names of the nests.
+        groups: the groups of the choices, if there are some.
+
+    Returns:
+        All parameters, and the covariances of those in `estimated`.
+
+    Raises:
+        InputError: the choices do not tell the parameter of a nest.
+    """
     found, _ = _maximum(choices, np.append(b, np.ones(len(names))))
-    for name, t in zip(names, found[len(b) :], strict=True):
-        if not 1 / LARGEST_NEST < t < LARGEST_NEST:
-            end = "0" if t < 1 else "infinity"
-            raise InputError(
-                f"nests: {name}: the likelihood rises as the parameter of the nest runs to {end}, "
-                "so there is no estimate: leave out the nest"
-            )
-    gain = 2 * (choices.log_likelihood(found) - plain.log_likelihood(b))
-    return choices, found, _nest_notes(gain, found[len(b) :], names)
+    hessian = choices.hessian(found)[np.ix_(estimated, estimated)]
+    if _is_flat(hessian):
+        raise _not_identified(names)
+    covariances = _covariances(choices.derivatives(found)[0][:, estimated], hessian, groups)
+    errors = _standard_errors(covariances)["classical"][-len(names) :]
+    if vague := [name for name, e in zip(names, errors, strict=True) if e > LARGEST_ERROR]:
+        raise _not_identified(vague)
+    return found, covariances
+
+
+def _is_flat(hessian: Floats) -> bool:
+    """Whether a likelihood has no peak, given its negative Hessian."""
+    diagonal = np.diag(hessian)
+    if diagonal.min() <= 0:
+        return True
+    roots = np.sqrt(diagonal)
+    return bool(np.linalg.eigvalsh(hessian / roots / roots[:, None])[0] < FLAT)
+
+
+def _not_identified(nests: Sequence[str]) -> InputError:
+    return InputError(
+        f"nests: {listed(nests)}: not identified, because the likelihood does not change with the "
+        "parameter of the nest, or rises as it runs to 0 or infinity; leave out the nest, or add "
+        "fields that differ within it"
+    )
 
 
 def _nest_notes(gain: float, parameters: Floats, names: Sequence[str]) -> list[str]:
@@ -284,8 +307,8 @@ def _nest_notes(gain: float, parameters: Floats, names: Sequence[str]) -> list[s
     ]
     if above := [f"nest {name}" for name, t in zip(names, parameters, strict=True) if t > 1]:
         notes.append(
-            f"{listed(above)}: above 1, so its elements are less alike than others, which no "
-            "utilities explain for all values of the fields"
+            f"{listed(above)}: the estimate is above 1, which means that elements in the nest are "
+            "less alike than others"
         )
     return notes
 
@@ -412,17 +435,16 @@ def _estimated(
 
 
 def _default_errors(
-    errors: dict[str, Floats], is_estimated: NDArray[np.bool_], groups: Indices | None
+    errors: dict[str, Floats], k: int, groups: Indices | None
 ) -> tuple[str, list[str]]:
     """Return the kind of errors to show, and notes. Remove clustered errors that are meaningless.
 
-    The sandwich of G groups has at most the rank G - 1.
+    The sandwich of G groups has at most the rank G - 1, so it needs more groups than k parameters.
     """
     if groups is None:
         return "classical", []
-    count, k = len(np.unique(groups)), len(is_estimated)
-    is_zero = errors["clustered"] < COLLINEAR * errors["classical"]
-    if count <= k or is_zero[is_estimated].any():
+    count = len(np.unique(groups))
+    if count <= k or (errors["clustered"] < COLLINEAR * errors["classical"]).any():
         del errors["clustered"]
         return "robust", [
             f"errors are not clustered, because {count} groups say too little about {k} coefficient"

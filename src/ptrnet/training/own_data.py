@@ -380,7 +380,7 @@ def describe(recipe: Recipe) -> str:
     """
     if recipe.model == models.LOGIT:
         if getattr(recipe.network, "nests", ""):
-            return "a nested logit, fitted by Fisher's scoring"
+            return "a nested logit, fitted by Fisher scoring"
         return "a conditional logit, fitted by Newton's method"
     if recipe.model == models.CHOOSER:
         return "a chooser, fitted to all examples at once"

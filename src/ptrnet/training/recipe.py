@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 from ptrnet import labellers, models, tasks
 from ptrnet.data import checks
 from ptrnet.data.columns import NO_COLUMNS, TrainingColumns
-from ptrnet.errors import InputError, unknown
+from ptrnet.errors import InputError, listed, unknown
 from ptrnet.models.settings import ModelSettings, every_setting
 from ptrnet.settings import (
     ANY_TASK,
@@ -295,7 +295,10 @@ class Recipe(Settings):
             if key in own or key in of_model:
                 continue
             if key in every_setting():
-                raise unknown(f"setting of model {model}", key, of_model)
+                every = (*models.names(), *models.UNLISTED)
+                others = listed(name for name in every if key in models.setting_names(name))
+                error = unknown(f"setting of model {model}", key, of_model)
+                raise InputError(f"{error}; it is a setting of {others}")
             if key in ELSEWHERE:
                 raise InputError(f"unknown recipe key {key!r}; did you mean {ELSEWHERE[key]}?")
             raise unknown("recipe key", key, ["task", *own, *tasks.settings_of(task), *of_model])

@@ -6,7 +6,7 @@ import torch
 
 from ptrnet import models
 from ptrnet.models.parts import trees as parts
-from ptrnet.models.parts.trees import MANY_ELEMENTS, MAX_WALKS, Trees
+from ptrnet.models.parts.trees import MANY_ELEMENTS, MAX_WALKS, NODES, Trees
 from tests.support.small_models import random_trees
 
 
@@ -37,7 +37,9 @@ def test_many_elements_are_scored_by_the_leaves_that_remain(monkeypatch, count):
     """Also if values equal thresholds, and if a tree is a single leaf."""
     trees = random_trees(count, 3, seed=1)
     trees.thresholds.copy_(trees.thresholds.round(decimals=1))
-    trees.values[0, 0], trees.branches[0, 0] = 0.5, 0
+    trees.values[0, 0] = 0.5  # a tree whose root is a leaf
+    trees.branches[0] = torch.arange(NODES)[:, None]
+    assert trees.are_sound(3)
     x = torch.randn(MANY_ELEMENTS, 3).round(decimals=1)
     monkeypatch.setattr(trees, "walk", None)
     monkeypatch.setattr(parts, "MAX_WALKS", 300 * count)

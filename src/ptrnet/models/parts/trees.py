@@ -15,7 +15,9 @@ NODES = 2 * LEAVES - 1
 DEPTH = 8  # the most decisions on the way from a root to a leaf
 # The most pairs of an element and a tree that are looked at at the same time: they fit in a cache.
 MAX_WALKS = 2**17
-MANY_ELEMENTS = 1_000  # that are worth the time for tables of the decisions
+# Elements that are worth the time for tables of the decisions, which grows with the square of the
+# trees, up to so many.
+MANY_ELEMENTS, MOST_TREES = 1_000, 500
 
 
 class Trees(nn.Module):
@@ -70,8 +72,9 @@ class Trees(nn.Module):
         """Return the scores `(...)` of elements `(..., d)`."""
         if torch.onnx.is_in_onnx_export():
             return _Operator.apply(inputs, self.walk)  # type: ignore[no-untyped-call]
+        is_worth_it = len(self) <= MOST_TREES and inputs.shape[:-1].numel() >= MANY_ELEMENTS
         is_on_cpu = inputs.dtype == torch.float32 and inputs.device.type == "cpu"
-        if is_on_cpu and inputs.shape[:-1].numel() >= MANY_ELEMENTS and is_eager(inputs):
+        if is_worth_it and is_on_cpu and is_eager(inputs):
             return self.exclude(inputs)
         return self.walk(inputs)
 
