@@ -93,11 +93,11 @@ class NestedChoices(Choices):
     nest: Indices  # (n,), the nest of each row; -1: none. The rows of a nest are neighbours in sets
 
     def scores(self, b: Floats) -> Floats:
-        inclusive, within, t = self._nested(b)
+        inclusive, within, t = self._of_nests(b)
         return within + t * inclusive
 
     def slopes(self, b: Floats) -> Floats:
-        inclusive, within, t = self._nested(b)
+        inclusive, within, t = self._of_nests(b)
         p, firsts, sizes = np.exp(within)[:, None], *self._runs
 
         def mean(values: Floats) -> Floats:
@@ -128,7 +128,7 @@ class NestedChoices(Choices):
         firsts = np.flatnonzero(is_first)
         return firsts, np.diff(firsts, append=len(self.nest))
 
-    def _nested(self, b: Floats) -> tuple[Floats, Floats, Floats]:
+    def _of_nests(self, b: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the log-sum of each row's nest, its log-probability in it, and t, each `(n,)`."""
         t = np.append(b[-self.count :], 1.0)[self.nest]
         scaled = self.x @ b[: -self.count] / t

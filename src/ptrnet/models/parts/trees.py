@@ -123,11 +123,13 @@ class Trees(nn.Module):
             (remaining, torch.searchsorted(thresholds, rows[:, feature].contiguous()))
             for feature, thresholds, remaining in self._decisions(below)
         ]
+        roots, size = torch.from_numpy(below[:, 0]), max(1, MAX_WALKS // max(1, len(self)))
         scores = [inputs.new_zeros(0)]
-        for part in torch.split(torch.arange(len(rows)), max(1, MAX_WALKS // max(1, len(self)))):
-            left = torch.from_numpy(below[:, 0]).repeat(len(part), 1)
+        for begin in range(0, len(rows), size):
+            end = min(begin + size, len(rows))
+            left = roots.repeat(end - begin, 1)
             for remaining, places in decided:
-                left &= remaining.index_select(0, places[part])
+                left &= remaining.index_select(0, places[begin:end])
             leaves = (left.float().view(torch.int32) >> 23) - 127  # the exponent: the bit's place
             reached = values.index_select(0, (leaves + first).flatten())
             scores.append(reached.view(left.shape).sum(1))
