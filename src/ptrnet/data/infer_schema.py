@@ -5,7 +5,6 @@ from array import array
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from itertools import islice
-from operator import eq
 from typing import Any, NamedTuple
 from unicodedata import category
 
@@ -24,6 +23,7 @@ from ptrnet.tasks.schema import (
     is_empty,
     is_missing,
     place_of,
+    plain_numbers,
     to_numbers,
 )
 from ptrnet.types import Dataset, Floats, Indices
@@ -133,11 +133,10 @@ class Field:
         if self.is_category:
             values = [self._level(value, place, k) for k, value in enumerate(values)]
         # A fast path for the usual case: numbers without gaps.
-        is_plain = {*map(type, values)} <= {int, float} and all(map(eq, values, values))
-        is_plain &= self._kind != "a text"
-        if is_plain and len(values):
+        plain = None if self._kind == "a text" else plain_numbers(values)
+        if plain is not None and len(values):
             self._kind = "a number"
-        for k, value in enumerate(() if is_plain else values):
+        for k, value in enumerate(values if plain is None else ()):
             kind = "a text" if isinstance(value, str) else "a number"
             if is_missing(value):
                 self.missing = self.missing or place(k)
@@ -162,7 +161,7 @@ class Field:
                 )
             self.texts |= new
             return
-        numbers = to_numbers(values, self.name, place)
+        numbers = to_numbers(values, self.name, place) if plain is None else plain
         sets, numbers = sets[~np.isnan(numbers)], numbers[~np.isnan(numbers)]
         self._counted.add(numbers, sets)
         self._count += len(numbers)

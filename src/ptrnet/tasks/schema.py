@@ -222,9 +222,9 @@ class Schema:
                         "no training example had"
                     )
             return one_hot
-        if any(issubclass(kind, str) for kind in {*map(type, values)}):
-            values = [*map(_boolean_of, values)]
-        numbers = to_numbers(values, name, place)
+        numbers = plain_numbers(values)
+        if numbers is None:
+            numbers = to_numbers([*map(_boolean_of, values)], name, place)
         is_missing, fill = np.isnan(numbers), self.fill(field)
         if fill is None and is_missing.any():
             k = int(is_missing.argmax())
@@ -302,6 +302,16 @@ def without_context(elements: Iterable[Element], context: Any) -> list[Element]:
     return [{f: value for f, value in e.items() if f not in shared} for e in elements]
 
 
+def plain_numbers(values: Sequence[Any]) -> NDArray[np.float64] | None:
+    """Return numbers as float64; None if some are missing, or need a closer look."""
+    if {*map(type, values)} <= _NUMBERS:
+        with contextlib.suppress(OverflowError):  # a whole number beyond float64
+            numbers = np.array(values, np.float64)
+            if (np.abs(numbers) <= LARGEST_UNROUNDED).all():  # False for NaN, too
+                return numbers
+    return None
+
+
 def to_numbers(values: Sequence[Any], name: str, place: Place) -> NDArray[np.float64]:
     """Return the numbers of a field as float64, with NaN for missing numbers.
 
@@ -309,11 +319,9 @@ def to_numbers(values: Sequence[Any], name: str, place: Place) -> NDArray[np.flo
         InputError: a value is not a number, is infinite, or is a whole number that float64 would
             round.
     """
-    if {*map(type, values)} <= _NUMBERS:
-        with contextlib.suppress(OverflowError):  # a whole number beyond float64 is refused below
-            numbers = np.array(values, np.float64)
-            if (np.abs(numbers) <= LARGEST_UNROUNDED).all():  # False for NaN, too
-                return numbers
+    plain = plain_numbers(values)
+    if plain is not None:
+        return plain
     numbers = np.empty(len(values))
     for k, value in enumerate(values):
         number = value.item() if isinstance(value, np.generic) else value
