@@ -14,7 +14,6 @@ from numpy.polynomial.legendre import leggauss
 from ptrnet.data.groups import warned_of_ids
 from ptrnet.data.question import Question
 from ptrnet.errors import InputError
-from ptrnet.models.conditional_logit import ConditionalLogit
 from ptrnet.progress import track
 from ptrnet.solver.explain import field_columns
 from ptrnet.solver.scenario import (
@@ -271,7 +270,7 @@ def _surplus(
             "Surplus: the integral of probabilities along the path of costs, which is exact for "
             "every model without income effects."
         )
-    elif all(isinstance(model, ConditionalLogit) for model in totals.models):
+    elif totals.logits:
         changes, of_cost = _of_logits(totals, elements, is_kept, cost)
         with np.errstate(divide="ignore", invalid="ignore"):
             surplus = totals.by_segment(changes) / whole / -of_cost[:, None]
@@ -317,7 +316,7 @@ def _of_logits(
     before = totals.log_sums(np.asarray(totals.data.elements), np.ones_like(is_kept))
     after = totals.log_sums(elements, is_kept)
     first = field_columns(totals.task)[cost].start
-    weights = [model.state_dict()["weights"][first].item() for model in totals.models]
+    weights = [model.weights[first].item() for model in totals.logits]
     of_draws = totals.mixing @ weights / totals.task.facts.scaling["spread"][first]
     return [new - old for old, new in zip(before, after, strict=True)], of_draws
 

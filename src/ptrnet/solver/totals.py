@@ -145,12 +145,17 @@ class Totals:
             found.append(new)
         return found
 
+    @property
+    def logits(self) -> list[ConditionalLogit]:
+        """The models if all of them are logits; otherwise empty."""
+        found = [model for model in self.models if isinstance(model, ConditionalLogit)]
+        return found if len(found) == len(self.models) else []
+
     def log_sums(self, elements: Floats, is_kept: Mask) -> list[Floats]:
-        """Return the log-sums `(B,)` of other elements for each model, which must be a logit."""
+        """Return the log-sums `(B,)` of other elements for each of the logits."""
         sizes = np.bincount(self.owners[is_kept], minlength=len(self.data))
         data = Dataset(elements[is_kept], np.concatenate([[0], sizes.cumsum()]))
-        logits = [model for model in self.models if isinstance(model, ConditionalLogit)]
-        return [log_sums(model, self.task, data) for model in logits]
+        return [log_sums(model, self.task, data) for model in self.logits]
 
     def by_label(self, values: Sequence[Floats]) -> Floats:
         """Sum values `(n,)` of each model's rows. Return `(R + 1, segments, labels)`."""

@@ -13,10 +13,10 @@ from ptrnet.kernels import is_eager
 LEAVES = 15  # the most leaves of a tree
 NODES = 2 * LEAVES - 1
 DEPTH = 8  # the most decisions on the way from a root to a leaf
-# The most pairs of an element and a tree that are looked at at the same time: they fit in a cache.
+# The most pairs of an element and a tree that we compute at the same time: they fit in a cache.
 MAX_WALKS = 2**17
-# Elements that are worth the time for tables of the decisions, which grows with the square of the
-# trees, up to so many.
+# `exclude` first makes tables, which takes longer than a walk of fewer than MANY_ELEMENTS. The time
+# for tables grows with the square of the number of trees, so more than MOST_TREES walk.
 MANY_ELEMENTS, MOST_TREES = 1_000, 500
 
 
@@ -54,7 +54,7 @@ class Trees(nn.Module):
     def are_sound(self, num_features: int) -> bool:
         """Whether each node compares a feature, and is a leaf or has two later nodes of its own.
 
-        The nodes of a tree are the first ones, so that no leaf without a parent comes before.
+        The nodes that a root leads to come first, before those that no tree uses.
         """
         node = torch.arange(NODES)[:, None]
         is_leaf = (self.branches == node).all(-1)
@@ -136,7 +136,7 @@ class Trees(nn.Module):
         return torch.cat(scores).reshape(inputs.shape[:-1])
 
     def _leaves_below(self, is_leaf: NDArray[np.bool_]) -> NDArray[np.int16]:
-        """Return the leaves below each node `(T, NODES)`. The bit i stands for a tree's leaf i."""
+        """Return the leaves below each node `(T, NODES)`. Bit i stands for leaf i of the tree."""
         branches, trees = self.branches.numpy(), np.arange(len(self))
         below = (1 << (is_leaf.cumsum(1) - 1)).astype(np.int16)
         for node in reversed(range(NODES)):
