@@ -8,7 +8,14 @@ import pytest
 from ptrnet import InputError
 from ptrnet.data import formats
 from ptrnet.data.columns import Columns
-from ptrnet.data.infer_schema import MAX_CATEGORIES, Reading, context_of, infer_schema
+from ptrnet.data.infer_schema import (
+    COUNTED,
+    MAX_CATEGORIES,
+    CountedNumbers,
+    Reading,
+    context_of,
+    infer_schema,
+)
 from ptrnet.data.tables import Table, infer_sets
 from ptrnet.errors import AmbiguousInputWarning
 from ptrnet.tasks.schema import Schema
@@ -75,6 +82,21 @@ def test_missing_refuse_names_the_first_missing_value():
 )
 def test_numbers_that_many_elements_have_are_common(numbers, common):
     assert infer_schema([([{"x": x}], "s") for x in numbers]).common == (common,)
+
+
+@pytest.mark.parametrize("at_once", [100, 30_000, 1_000_000])
+def test_the_share_of_a_number_in_a_sample_is_that_in_all_numbers(at_once):
+    """Also if the share of the sample falls while numbers are added."""
+    counted, rng = CountedNumbers(), np.random.default_rng(1)
+    numbers = np.where(rng.random(300_000) < 0.1, -1, rng.random(300_000))
+    for first in range(0, len(numbers), at_once):
+        part = numbers[first : first + at_once]
+        counted.add(part, np.arange(first, first + len(part)))
+    assert counted.common() == (-1.0,)
+    assert COUNTED / 2 * 0.95 < len(counted._numbers) <= COUNTED * 1.05
+    assert (counted._numbers == -1).mean() == pytest.approx(0.1, abs=0.01)
+    assert np.array_equal(numbers[counted._sets], counted._numbers)
+    assert counted._sets.mean() == pytest.approx(150_000, rel=0.03)  # of all parts alike
 
 
 def test_a_number_of_a_few_large_sets_is_not_common():

@@ -19,7 +19,7 @@ from ptrnet.data.infer_task import infer_task, loosest_task, task_of
 from ptrnet.data.tables import Table, answered, infer_sets, read_sets, sets_for_task
 from ptrnet.errors import AmbiguousInputWarning
 from ptrnet.settings import to_mapping
-from ptrnet.tasks.schema import Schema
+from ptrnet.tasks.schema import Numbers, Schema
 from tests.support.small_models import small_solver
 
 TABLE = """order,price,colour,title,place
@@ -252,6 +252,64 @@ def tables_with_categories(folder):
         yield polars.DataFrame({"order": order, "size": polars.Series(texts, dtype=dtype)})
     yield pa.table({"order": order, "size": pa.array(sizes).dictionary_encode()})
     yield folder / "t.parquet"
+
+
+def tables_of_arrays(columns, tmp_path):
+    """Return tables with the columns of NumPy arrays: frames of three libraries, and a file."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    frame, path = pandas.DataFrame(columns), tmp_path / "numbers.parquet"
+    parquet.write_table(pyarrow.table(columns), path, row_group_size=64)
+    return [frame, polars.DataFrame(columns), pyarrow.table(columns), str(path)]
+
+
+def test_columns_that_are_arrays_are_read_as_lists_are(tmp_path):
+    rng = np.random.default_rng(0)
+    columns = {
+        "id": np.repeat(np.arange(50), 4).astype(np.uint32),
+        "place": np.tile([3, 1, 2, 4], 50).astype(np.int8),
+        "code": rng.integers(0, 3, 200),
+        "single": rng.random(200).astype(np.float32),
+        "double": np.where(rng.random(200) < 0.5, -1.0, rng.random(200)),
+        "small": rng.random(200).astype(np.float16),
+    }
+    columns = {name: column[rng.permutation(200)] for name, column in columns.items()}
+    rows = [
+        dict(zip(columns, row, strict=True))
+        for row in zip(*(column.tolist() for column in columns.values()), strict=True)
+    ]
+    names, reading = Columns(set_id="id", rank="place"), Reading(categories=["code"])
+    schema, expected = infer_sets(Table.of(rows), names, reading)
+    assert schema.common[1:3] == ((), (-1.0,))
+    for values in tables_of_arrays(columns, tmp_path):
+        table = formats.table_of(values)
+        assert {name for name in columns if isinstance(table.columns[name], Numbers)} == {*columns}
+        own, found = infer_sets(table, names, reading)
+        assert own == schema and found.fingerprint == expected.fingerprint
+        for one in (table, table.take(np.arange(200))):
+            elements = json.dumps([row.elements for row in read_sets(one, names)])
+            assert elements == json.dumps(
+                [row.elements for row in read_sets(Table.of(rows), names)]
+            )
+
+
+def test_arrays_with_gaps_or_large_numbers_are_read_as_lists_are(tmp_path):
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    large = {"id": np.array([1, 1]), "x": np.array([3, 2**53 + 1])}
+    for values in tables_of_arrays(large, tmp_path):
+        with pytest.raises(InputError, match=r'"x": .*9007199254740993, which it rounds to'):
+            infer_sets(formats.table_of(values), Columns(set_id="id"))
+    gaps = {"id": [1, 1, 1], "x": [3, None, 7]}
+    for frame in (
+        pandas.DataFrame(gaps),
+        pandas.DataFrame(gaps).astype({"x": "Int64"}),
+        pandas.DataFrame(gaps).astype({"x": "float32"}),
+        polars.DataFrame(gaps),
+        polars.DataFrame(gaps).with_columns(x=polars.Series([3.0, float("nan"), 7.0])),
+    ):
+        schema, data = infer_sets(Table.of(frame), Columns(set_id="id"))
+        assert schema.fills == (("x", 5.0),)
+        assert data.elements.tolist() == [[3, 0], [5, 1], [7, 0]]
 
 
 def test_the_type_of_a_column_makes_whole_numbers_categories(tmp_path):

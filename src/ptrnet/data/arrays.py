@@ -11,10 +11,12 @@ This module does not import torch, pandas or polars.
 """
 
 import contextlib
+import hashlib
 import math
+import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
@@ -23,11 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError, short
-from ptrnet.tasks.schema import LARGEST_UNROUNDED, Level, is_empty
+from ptrnet.tasks.schema import LARGEST_UNROUNDED, Level, Numbers, is_empty
 from ptrnet.types import Floats
 
 _NOT_ARRAYS = (Mapping, set, frozenset, np.ma.MaskedArray)  # a set has no order
 _PLAIN = {float, int, list, tuple}  # NumPy can convert nested lists that have only these types
+# The types of columns of numbers that NumPy has, too, in pandas, polars and pyarrow.
+_NUMERIC = re.compile(
+    r"(u?int(8|16|32|64)|float(16|32|64)?|double|halffloat)(\[pyarrow\])?", re.IGNORECASE
+)
 _KINDS = {
     "c": "complex numbers",
     "M": "dates",
@@ -164,6 +170,14 @@ def _type_name(values: Any) -> str:
     return type(values).__name__
 
 
+def checksum_of(arrays: Iterable[NDArray[Any]]) -> str:
+    """Return the SHA-256 of the bytes of arrays, one after another, as hexadecimal digits."""
+    digest = hashlib.sha256()
+    for array in arrays:  # without copies, because arrays may be large
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
 def split(values: Any, source: str) -> list[Any]:
     """Return the items of an array (along its first axis), list, series or iterator.
 
@@ -261,20 +275,36 @@ def rows_of(frame: Any) -> list[Mapping[str, Any]]:
     return list(rows)
 
 
-def columns_of(frame: Any) -> dict[str, list[Any]]:
+def columns_of(frame: Any) -> dict[str, Sequence[Any]]:
     """Return the columns of a pandas, polars or pyarrow frame, by name."""
     if hasattr(frame, "to_pydict"):  # pyarrow
         _check_names(frame.schema.names)
-        columns: dict[str, list[Any]] = frame.to_pydict()
-        types = dict(zip(frame.schema.names, frame.schema.types, strict=True))
-    else:
-        _check_frame(frame)
-        columns = {name: frame[name].to_list() for name in frame.columns}
-        types = {name: frame[name].dtype for name in frame.columns}
-    return {
-        name: levels(values) if is_categorical(types[name]) else values
-        for name, values in columns.items()
-    }
+        return {name: cells_of(frame[name], frame[name].to_pylist) for name in frame.schema.names}
+    _check_frame(frame)
+    return {name: cells_of(frame[name], frame[name].to_list) for name in frame.columns}
+
+
+def cells_of(
+    column: Any, to_list: Callable[[], list[Any]], is_category: bool = False
+) -> Sequence[Any]:
+    """Return the cells of a column of a frame. Numbers without gaps stay an array.
+
+    Args:
+        column: a series of pandas or polars, or a pyarrow column.
+        to_list: returns the cells.
+        is_category: whether the cells are categories, although the column's type does not say so.
+    """
+    dtype = getattr(column, "type", None) or column.dtype
+    if is_category or is_categorical(dtype):
+        return levels(to_list())
+    gaps = getattr(column, "hasnans", None)  # of pandas
+    gaps = getattr(column, "null_count", 0) if gaps is None else gaps
+    has_gaps = gaps() if callable(gaps) else gaps  # polars has a method
+    if has_gaps or not _NUMERIC.fullmatch(str(dtype)):
+        return to_list()
+    if hasattr(column, "combine_chunks"):  # pyarrow, whose `to_numpy` would import pandas
+        return Numbers(np.from_dlpack(column.combine_chunks()))
+    return Numbers(np.asarray(column.to_numpy()))
 
 
 def rows_like(values: Any, frame: Any, name: str) -> Any:

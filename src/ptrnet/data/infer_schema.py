@@ -1,7 +1,6 @@
 """Infer the schema of a user's elements: the fields that a model reads, and their categories."""
 
 import re
-from array import array
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from itertools import islice
@@ -33,7 +32,7 @@ MAX_CATEGORIES = 1000  # a field with more different texts probably holds names
 COMMON_SETS, COMMON_SHARE = 20, 0.05  # a common number is in at least these sets and this share
 COMMON_FACTOR = 2  # common numbers are at least this many times as frequent as the next number
 DIFFERENT = 20  # a field with fewer different numbers has no common numbers
-COUNTED = 20_000  # if a field has more numbers, we count a sample of at most this size
+COUNTED = 20_000  # if a field has more numbers, we count a sample of at most about this size
 # A numeric field may hold codes if it has this many different numbers, if all of them are whole,
 # and if each number occurs CODE_REPEATS times on average.
 FEWEST_CODES, MOST_CODES, CODE_REPEATS = 3, 30, 10
@@ -80,35 +79,42 @@ OF_FIELDS = ("fields", "context", "categories", "increasing", "decreasing")
 
 
 class CountedNumbers:
-    """The numbers of a field, each with its set; a random sample if there are more than COUNTED."""
+    """The numbers of a field, each with its set; a sample of at most about COUNTED of them."""
 
     def __init__(self) -> None:
-        self._numbers, self._sets = array("d"), array("q")
-        self._share, self._rng = 1.0, np.random.default_rng(0)  # share of the numbers in the sample
+        self._numbers, self._sets = np.empty(0), np.empty(0, np.int64)
+        self._seen, self._share = 0, 1.0  # the share of the numbers seen that is in the sample
+        self._rng = np.random.default_rng(0)
 
     def add(self, numbers: Floats, sets: Indices) -> None:
         """Add numbers, and the index of the set of each."""
-        kept = self._rng.random(len(numbers)) < self._share
-        self._numbers.frombytes(numbers[kept].tobytes())
-        self._sets.frombytes(sets[kept].tobytes())
-        while len(self._numbers) > COUNTED:
-            kept = self._rng.random(len(self._numbers)) < 0.5
-            self._numbers = array("d", np.array(self._numbers)[kept].tobytes())
-            self._sets = array("q", np.array(self._sets)[kept].tobytes())
-            self._share /= 2
+        self._seen += len(numbers)
+        share = 1.0
+        while self._seen * share > COUNTED:
+            share /= 2
+        kept = self._rng.random(len(self._numbers)) < share / self._share
+        new = self._rng.random(len(numbers)) < share
+        self._numbers = np.concatenate([self._numbers[kept], numbers[new]])
+        self._sets = np.concatenate([self._sets[kept], sets[new]])
+        self._share = share
 
     def common(self) -> tuple[float, ...]:
         """Return the numbers that are much more frequent than all others, in ascending order."""
         numbers, codes, counts = np.unique(self._numbers, return_inverse=True, return_counts=True)
         if len(numbers) < DIFFERENT:
             return ()
-        pairs = np.unique(np.stack([codes, self._sets]), axis=1)
-        num_sets = np.bincount(pairs[0])
         ascending = np.sort(counts)
         stands_out = ascending[1:] >= COMMON_FACTOR * ascending[:-1]
         stands_out &= ascending[1:] >= max(COMMON_SHARE * len(self._numbers), COMMON_SETS)
-        least = np.min(ascending[1:], where=stands_out, initial=COUNTED + 1)
-        return tuple(numbers[(counts >= least) & (num_sets >= COMMON_SETS)].tolist())
+        if not stands_out.any():
+            return ()
+        frequent = np.flatnonzero(counts >= np.min(ascending[1:][stands_out])).tolist()
+        in_sets = (len(np.unique(self._sets[codes == k])) for k in frequent)
+        return tuple(
+            float(numbers[k])
+            for k, count in zip(frequent, in_sets, strict=True)
+            if count >= COMMON_SETS
+        )
 
 
 class Field:

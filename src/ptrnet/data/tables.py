@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.data import cells, checks
-from ptrnet.data.arrays import columns_of, is_frame, split
+from ptrnet.data.arrays import checksum_of, columns_of, is_frame, split
 from ptrnet.data.columns import ANSWERS, WIDE_TABLES, Columns
 from ptrnet.data.groups import GROUP_KEY, code_of
 from ptrnet.data.infer_schema import (
@@ -31,12 +31,12 @@ from ptrnet.data.infer_schema import (
     schema_of,
 )
 from ptrnet.errors import InputError, listed, short, warn_ambiguous
-from ptrnet.files import checksum
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Kind
 from ptrnet.tasks.schema import (
     NO_LAYOUT,
     Layout,
+    Numbers,
     Place,
     Schema,
     flags_of,
@@ -95,7 +95,10 @@ class Table:
     def take(self, rows: Indices) -> "Table":
         """Return the table with its rows in another order."""
         places = rows.tolist()
-        columns = {name: [c[k] for k in places] for name, c in self.columns.items()}
+        columns = {
+            name: Numbers(c.array[rows]) if isinstance(c, Numbers) else [c[k] for k in places]
+            for name, c in self.columns.items()
+        }
         return replace(self, columns=columns, place=lambda k: self.place(places[k]), arrow=None)
 
     def cells(self, name: str) -> Sequence[Any]:
@@ -328,8 +331,7 @@ def _encoded(data: Dataset, features: Floats, least: int = 1) -> Dataset:
     if data.answers is None:
         return data
     parts = [features, data.starts, data.answers, data.grades, data.weights, data.groups]
-    content = b"".join(part.tobytes() for part in parts if part is not None)
-    return replace(data, fingerprint=checksum(content))
+    return replace(data, fingerprint=checksum_of(part for part in parts if part is not None))
 
 
 def _warn_of_typos(table: Table, names: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from decimal import Decimal
@@ -302,8 +302,35 @@ def without_context(elements: Iterable[Element], context: Any) -> list[Element]:
     return [{f: value for f, value in e.items() if f not in shared} for e in elements]
 
 
+class Numbers(Sequence[Any]):
+    """A column of numbers in an array, for readers that take a list of Python's numbers, too.
+
+    Args:
+        array: `(n,)` integers or floats.
+
+    Examples:
+        >>> list(Numbers(np.array([3, 1])))
+        [3, 1]
+    """
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.array.tolist())
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.array[key].tolist()  # a number, or a list of numbers
+
+
 def plain_numbers(values: Sequence[Any]) -> NDArray[np.float64] | None:
     """Return numbers as float64; None if some are missing, or need a closer look."""
+    if isinstance(values, Numbers):
+        numbers = values.array.astype(np.float64)
+        return numbers if (np.abs(numbers) <= LARGEST_UNROUNDED).all() else None
     if {*map(type, values)} <= _NUMBERS:
         with contextlib.suppress(OverflowError):  # a whole number beyond float64
             numbers = np.array(values, np.float64)

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 
 from ptrnet.data import formats, stored
+from ptrnet.data.arrays import checksum_of
 from ptrnet.data.batches import Batch, batches_of, rows_by_size
 from ptrnet.data.columns import Columns
 from ptrnet.data.infer_task import open_for_task
 from ptrnet.data.streams import BatchStream, DatasetStream, FreshStream, cut_batch
 from ptrnet.errors import InputError
-from ptrnet.files import checksum
 from ptrnet.tasks.custom import Custom
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import TRAIN, VALID, Dataset, Indices
@@ -43,7 +43,7 @@ def open_stream(recipe: Recipe, first: int = 0, data: Dataset | None = None) -> 
         else:
             data = stored.open_file(given.data, recipe.task, recipe.columns.group)
     elif not recipe.objective.has_answers:
-        content = checksum(data.starts.tobytes() + data.elements.tobytes())
+        content = checksum_of([data.starts, data.elements])
         data = replace(data, fingerprint=f"{recipe.task.name}-{content}")
     return DatasetStream(
         recipe.task,

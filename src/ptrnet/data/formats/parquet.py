@@ -6,6 +6,7 @@ read files in batches and write them in row groups, so files of examples need no
 
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ptrnet.data import checks
-from ptrnet.data.arrays import is_categorical, levels, records_of
+from ptrnet.data.arrays import cells_of, is_categorical, records_of
 from ptrnet.data.dataset import chunks_by_elements, examples_of_rows
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import json_values
@@ -77,10 +78,12 @@ def table(path: str) -> "tables.Table":
         raise InputError(f"{path}: expected at least one row, got none")
     arrow = pa.Table.from_batches(batches)
     categorical = _categorical_columns(path)
-    columns: dict[str, list[Any]] = {}
-    for name in arrow.column_names:
-        values = _column_to_python(arrow[name], path, name)
-        columns[name] = levels(values) if name in categorical else values
+    columns = {
+        name: cells_of(
+            arrow[name], partial(_column_to_python, arrow[name], path, name), name in categorical
+        )
+        for name in arrow.column_names
+    }
     return tables.Table(columns, path, lambda k: f"{path}: row {k + 1}", arrow=arrow)
 
 
