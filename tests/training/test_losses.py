@@ -150,6 +150,11 @@ def test_an_answer_is_right_if_greedy_decoding_gives_one_of_the_right_ones(score
         accuracy = task.score(examples, [example.outputs for example in decoded])["accuracy"]
         if model == "set-ptr-net":
             assert right.tolist() == accuracy.tolist()
+            if kind == "grades":
+                batch = batch_of(Dataset.of(examples), task)
+                assert gain_losses(network, batch)[1].tolist() == right.tolist()
+                nothing = batch._replace(target_lengths=0 * batch.target_lengths)
+                assert gain_losses(network, nothing)[1].all() and losses(network, nothing)[1].all()
         assert accuracy.any() and not accuracy.all()
 
 

@@ -2,10 +2,14 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+from torch.nn.utils.rnn import pad_sequence
 
 import ptrnet
 from ptrnet import models, tasks
@@ -15,9 +19,18 @@ from ptrnet.export.graphs import OnnxModel
 from ptrnet.metrics import Moments
 from ptrnet.models.parts.scores_once import mixed_log_probs, mixed_scores
 from ptrnet.solver import Solver
+from ptrnet.training import mixture as mixing
 from ptrnet.training import own_data
 from ptrnet.training import run as training
-from ptrnet.training.mixture import Shares, _set_shares, _stages, best_mixture, mean_shares
+from ptrnet.training.mixture import (
+    Shares,
+    _likelihoods,
+    _ranking_measures,
+    _set_shares,
+    _stages,
+    best_mixture,
+    mean_shares,
+)
 from ptrnet.training.own_data import infer_recipe
 from ptrnet.training.reports import Hooks
 from tests.serve.conftest import client_of
@@ -228,6 +241,60 @@ def test_a_resample_is_measured_like_examples_of_new_persons(seed):
     for shift in (-1e-9, 1e-9):  # of each example's gain, so that it is just clear, or just not
         shifted = sums + np.outer([0, shift - expected], np.bincount(persons))
         assert best_mixture(shifted, np.bincount(persons), [1, 1], counts) == (shift > 0)
+
+
+@pytest.mark.parametrize("scale", [0.01, 1, 30])
+def test_rankings_are_measured_at_the_best_scale_of_their_scores(scale):
+    """Compare with a search by SciPy over a loop of sets. One set says nothing."""
+    rng, sizes = np.random.default_rng(0), [3, 7, 5, 1, 6]
+    scores = [rng.normal(size=n) for n in sizes]
+    targets = [np.exp(0.7 * x + rng.normal(size=len(x))) for x in scores]
+    targets = [t / t.sum() * (k != 2) for k, t in enumerate(targets)]
+    weights = np.array([1, 0.5, 1, 2, 3])
+
+    def likelihoods(factor):
+        rows = zip(weights, targets, scores, strict=True)
+        return np.array([w * t @ log_softmax(factor * x) for w, t, x in rows])
+
+    best = minimize_scalar(lambda a: -likelihoods(a).sum(), (0, 1), tol=1e-12).x
+    assert 0.2 < best < 3
+    padded = pad_sequence([torch.tensor(scale * x) for x in scores], True, -torch.inf)
+    of_targets = pad_sequence([*map(torch.tensor, targets)], True)
+    found = _likelihoods(padded, of_targets, torch.tensor(weights))
+    np.testing.assert_allclose(found.numpy(), likelihoods(best), rtol=0, atol=1e-9)
+
+
+def test_scores_that_say_nothing_are_measured_as_equal_scores():
+    targets, weights = torch.tensor([[0.7, 0.3], [0.5, 0.5]]).double(), torch.ones(2).double()
+    for scores in ([[2, 2], [1, 1]], [[0, 1], [1, 1]]):  # or prefer the worse element
+        found = _likelihoods(torch.tensor(scores).double(), targets, weights)
+        np.testing.assert_allclose(found.numpy(), np.log(0.5), atol=1e-3)
+
+
+def test_the_loss_chooses_between_rankings_where_ndcg_is_noise(monkeypatch):
+    """Two equally good models: half of each is best. By NDCG, shares are up to 0.65."""
+    model = mixture("grades", Shares(0.5, 0, 0.5), 1).model.networks()[0]
+    task = tasks.get("custom", kind="grades", center=(0.0,) * 2, spread=(1.0,) * 2)
+    stages = [*map(np.array, _stages(False, True, False))]
+    monkeypatch.setattr(
+        mixing,
+        "element_scores",
+        lambda network, _, part: [e.inputs[:, int(bool(network.trees.share))] for e in part],
+    )
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        utilities = rng.normal(size=(60, 30))
+        scores = utilities[..., None] + 0.5 * rng.normal(size=(60, 30, 2))
+        places = (2 * utilities + rng.gumbel(size=(60, 30))).argsort(1).argsort(1)
+        grades = np.select([places > 28, places > 25, places > 18], [3.0, 2.0, 1.0], 0.0)
+        data = ptrnet.types.Dataset.of(
+            ptrnet.types.Example(x, np.argsort(-g, kind="stable"), grades=g)
+            for x, g in zip(scores, grades, strict=True)
+        )
+        for loss in ("gains", "tokens"):
+            recipe = SimpleNamespace(task=task, objective=SimpleNamespace(loss=loss))
+            values = _ranking_measures(model, recipe, data, np.concatenate(stages))
+            assert 0.38 < mean_shares(values, stages).trees < 0.62
 
 
 def test_shares_are_means_over_resamples_of_persons():

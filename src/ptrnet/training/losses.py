@@ -45,18 +45,21 @@ def gain_losses(
     In the target distribution of the first token, probabilities are in proportion to the gains:
     `gains[grade]`, or `2^grade - 1` if there are no `gains` (ListNet; Cao et al. 2007). The mean of
     the losses is the mean cross-entropy between this target and the predicted distribution, over
-    the instances whose gains are not all 0. Other instances have loss 0. These losses suit models
-    whose scores do not depend on earlier tokens. `losses` says when an answer is right.
+    the instances whose gains are not all 0. Other instances have loss 0. The scores of the model
+    must not depend on earlier tokens. So an answer is right, as `losses` says it, if each element
+    has a higher score than all elements of lower grades.
     """
-    real = length_mask(batch.target_lengths, batch.targets.shape[1])
-    log_probs = model.log_probs(*batch[:4])
-    shares = shares_of_gains(batch, gains)
+    grades, shares = batch.grades, shares_of_gains(batch, gains)
+    assert grades is not None
+    log_probs = model.log_probs(batch.inputs, batch.lengths, batch.targets[:, :1])
     first = log_probs[:, 0, -shares.shape[1] :]
     # The log p of padding is -inf. So use `where` and not a product.
     cross_entropy = -(shares * torch.where(shares > 0, first, 0)).sum(1)
-    _, is_right = token_log_likelihoods(log_probs, batch)
-    right = _are_likeliest(log_probs, batch.targets, is_right) | ~real
-    return _per_token(cross_entropy, shares.any(1, keepdim=True), batch.weights), right.all(1)
+    is_element = length_mask(batch.lengths, grades.shape[1]) & (batch.target_lengths[:, None] > 0)
+    is_pair = is_element[:, :, None] & is_element[:, None] & (grades[:, :, None] > grades[:, None])
+    is_wrong = is_pair & (first[:, :, None] <= first[:, None])
+    of_answers = _per_token(cross_entropy, shares.any(1, keepdim=True), batch.weights)
+    return of_answers, ~is_wrong.flatten(1).any(1)
 
 
 def shares_of_gains(batch: Batch, gains: Sequence[float] = ()) -> Tensor:

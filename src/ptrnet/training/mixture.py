@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from ptrnet.data.batches import batch_of
 from ptrnet.data.streams import BatchStream, DatasetStream
 from ptrnet.models.base import PointerModel
 from ptrnet.models.set_ptr_net import SetPtrNet
 from ptrnet.solver.scoring import element_scores, log_likelihoods_of
-from ptrnet.tasks.base import Task
+from ptrnet.training.losses import shares_of_gains
 from ptrnet.training.recipe import Recipe
+from ptrnet.training.sets import Sets
 from ptrnet.types import Dataset, Floats, Indices
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
 STEPS = 20  # shares of a resample are multiples of 1 / STEPS
 RESAMPLES = 100
+NEWTON_STEPS = 10
 SMALLEST = 0.05  # share of a model; one with less would cost time and change little
 MAX_EXAMPLES = 20_000  # more examples would not change the few weights of a logit
 MAX_ROWS = 500_000  # of the elements that trees learn from
@@ -64,7 +68,7 @@ def grow_trees(
         networks and parts and most and isinstance(stream, DatasetStream) and all(map(len, parts))
     ):
         return
-    from ptrnet.training.trees import Sets, grow
+    from ptrnet.training.trees import grow
 
     task, largest = recipe.task, max(1, int(MAX_ROWS / stream.examples.sizes.mean()))
     learned = [Sets.of(stream.learned_by(k, largest), task) for k in range(len(networks))]
@@ -113,7 +117,6 @@ def mix(
     parts_learned = [stream.learned_by(k, MAX_EXAMPLES) for k in range(len(networks))]
     if is_choice:
         from ptrnet.training.linear_scores import fit_logit
-        from ptrnet.training.sets import Sets
 
         for network, learned in zip(networks, parts_learned, strict=True):
             weights = fit_logit(Sets.of(learned, recipe.task))
@@ -130,7 +133,7 @@ def mix(
     stages = [np.array(stage) for stage in _stages(is_choice, bool(trees), most > 0)]
     measure = _log_likelihoods if is_choice else _ranking_measures
     values = [
-        measure(network, recipe.task, part, np.concatenate(stages))
+        measure(network, recipe, part, np.concatenate(stages))
         for network, part in zip(networks, _of_networks(parts, networks), strict=True)
     ]
     of_examples = np.mean(values, 0) if is_shared else np.concatenate(values, 1)
@@ -245,31 +248,67 @@ def _of_networks(parts: Sequence[Dataset], networks: Sequence[SetPtrNet]) -> Seq
     return [*parts] * len(networks) if len(parts) == 1 else parts
 
 
-def _log_likelihoods(network: SetPtrNet, task: Task, part: Dataset, candidates: Floats) -> Floats:
+def _log_likelihoods(
+    network: SetPtrNet, recipe: Recipe, part: Dataset, candidates: Floats
+) -> Floats:
     """Return the log-likelihoods `(mixtures, examples)` of choices, times the examples' weights."""
     p = np.zeros((len(Shares()), len(part)))
     for k, alone in _alone(network):
         _set_shares(network, alone)
-        p[k] = np.exp(log_likelihoods_of(network, task, part))
+        p[k] = np.exp(log_likelihoods_of(network, recipe.task, part))
     mixed = np.log(np.maximum(candidates @ p, np.finfo(float).tiny))
     return mixed * np.array([example.weight for example in part])
 
 
-def _ranking_measures(network: SetPtrNet, task: Task, part: Dataset, candidates: Floats) -> Floats:
-    """Return the task's main metric `(mixtures, examples)` of rankings, times their weights."""
+def _ranking_measures(
+    network: SetPtrNet, recipe: Recipe, part: Dataset, candidates: Floats
+) -> Floats:
+    """Return the measures `(mixtures, examples)` of rankings, times the examples' weights.
+
+    The measure is `sum_i t_i log p_i` with `p = softmax(a scores)`. The targets t are those of the
+    network's loss "gains"; with another loss, those of the trees. It is much less noisy than NDCG,
+    which depends on a few documents of each query. Scores of rankings have no scale, so a is the
+    one that is best for the mixture.
+    """
+    task = recipe.task
+    if recipe.objective.loss == "gains":
+        targets = shares_of_gains(batch_of(part, task), task.facts.gains)
+    else:
+        sets = Sets.of(part, task)
+        of_sets = torch.split(torch.from_numpy(sets.targets), sets.sizes.tolist())
+        targets = pad_sequence([*of_sets], True)
     of_models, models = [], []
     for k, alone in _alone(network):
         _set_shares(network, alone)
         scores = map(torch.from_numpy, element_scores(network, task, part))
         of_models.append(pad_sequence([*scores], True, -torch.inf))
         models.append(k)
-    rows = []
-    for shares in candidates[:, models]:
-        orders = network.join(of_models, [*torch.tensor(shares)]).argsort(-1, descending=True)
-        answers = [order[:n].numpy() for order, n in zip(orders, part.sizes.tolist(), strict=True)]
-        values = task.score(part, answers)[task.facts.metric].astype(float)
-        rows.append(np.nan_to_num(values))  # the metric may leave sets out, in all mixtures alike
-    return np.stack(rows) * np.array([example.weight for example in part])
+    weights = torch.tensor([example.weight for example in part], dtype=torch.float64)
+    rows = [
+        _likelihoods(network.join(of_models, [*shares]), targets, weights)
+        for shares in torch.tensor(candidates[:, models])
+    ]
+    return torch.stack(rows).numpy()
+
+
+def _likelihoods(scores: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
+    """Return `weights * sum_i t_i log p_i` `(B,)` of scores and targets `(B, N)`.
+
+    `p = softmax(a scores)`. Newton's method finds the a with the largest sum over all sets, which
+    is concave in a. Padding has the score -inf.
+    """
+    is_element, factor = scores > -torch.inf, 1.0
+    finite = scores.masked_fill(~is_element, 0)
+    shares = weights * targets.sum(1)  # 0 for a set that says nothing
+    for _ in range(NEWTON_STEPS):
+        p = (factor * finite).masked_fill(~is_element, -torch.inf).softmax(1)
+        means = (p * finite).sum(1)
+        slope = ((targets * finite).sum(1) * weights - shares * means).sum()
+        curvature = (shares * ((p * finite**2).sum(1) - means**2)).sum()
+        step = float(slope / curvature.clamp(min=1e-12))
+        factor = min(max(factor + step, factor / 2), factor * 2)
+    log_p = (factor * finite).masked_fill(~is_element, -torch.inf).log_softmax(1)
+    return weights * (targets * log_p.masked_fill(~is_element, 0)).sum(1)
 
 
 def _alone(network: SetPtrNet) -> list[tuple[int, Shares]]:

@@ -52,7 +52,7 @@ NOISY_SIZES = (
 # with them is trained for fewer epochs.
 FEW_CHOICES, EPOCHS_BESIDE_TREES = 2_000, 8
 # With more numbers (elements times features) than this, ptrnet trains one network for NOISY
-# answers, which reads logarithms instead of waves, in at most FEW_EPOCHS.
+# answers, which reads logarithms instead of waves, in at most FEW_EPOCHS, with half the batch.
 MANY_NUMBERS, FEW_EPOCHS = 5_000_000, 5
 # Further values for the last row, which has no dropout.
 LARGE = {"weight_decay": 0.0, "learning_rate": 4e-3, "see_logs": True}
@@ -294,7 +294,7 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
         validations = VALIDATIONS
         has_many_numbers = is_noisy and inferred.examples.elements.size > MANY_NUMBERS
         if has_many_numbers:
-            networks, epochs = 1, FEW_EPOCHS
+            networks, epochs, batch_size = 1, FEW_EPOCHS, batch_size // 2
         elif task.kind == "choice" and count <= FEW_CHOICES:
             table = {**chosen, **validation_defaults(given, task.kind), **given}
             epochs = EPOCHS_BESIDE_TREES if _most_trees(task.kind, table) else epochs
@@ -303,7 +303,7 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
         batch_size = given.get("batch_size", batch_size)
         if model == SETS:
             steps = min(max(epochs * count // batch_size, FEWEST_STEPS), MOST_STEPS)
-            validations = min(VALIDATIONS, int(2 * epochs))
+            validations = min(VALIDATIONS, int(epochs if has_many_numbers else 2 * epochs))
             chosen |= {"dropout": dropout, "ensemble": networks}
             chosen |= {"encoder_layers": layers, "precision": "float32"}
             # Dropout and weight decay reduce overfitting if there are few examples. With many
