@@ -136,8 +136,10 @@ def test_a_network_beside_trees_learns_few_choices_in_fewer_epochs(
 def test_one_network_without_waves_reads_many_numbers(file_of, monkeypatch):
     monkeypatch.setattr(own_data, "MANY_NUMBERS", 999)  # 100 sets of 5 elements have 1,000
     for kind in ("choice", "grades"):
-        network = infer_recipe(file_of(kind, 100), {"kind": kind})[0].network
+        recipe = infer_recipe(file_of(kind, 100), {"kind": kind})[0]
+        network, steps = recipe.network, recipe.run.steps
         assert network.ensemble == 1 and network.octaves == 0 and network.see_logs
+        assert recipe.data.batch_size == 8 and recipe.run.valid_every == steps // 5  # each epoch
     monkeypatch.setattr(own_data, "MANY_NUMBERS", 1_000)
     network = infer_recipe(file_of("choice", 100), {"kind": "choice"})[0].network
     assert network.ensemble == 5 and network.octaves == own_data.OCTAVES
