@@ -277,23 +277,15 @@ def kind_of_sets(table: Table, columns: Columns, data: Dataset) -> Kind:
 
 def _sets(table: Table, columns: Columns, with_answers: bool = True) -> tuple[Table, Dataset]:
     """Return the table with the rows of each set together, and the sets, without elements."""
-    numbers: dict[Any, int] = {}
-    found: list[int] = []
-    for k, value in enumerate(table.cells(columns.set_id)):
-        number = numbers.get(value) if type(value) in (int, str) else None
-        if number is None:  # the first row of a set; checks take longer than all else here
-            key = cells.check_id(value, f'{table.place(k)}: "{columns.set_id}"')
-            number = numbers.setdefault(key, len(numbers))
-        found.append(number)
-    codes: Indices = np.array(found)
+    keys, codes = _keys_of(table, columns.set_id)
     rows: Indices = np.argsort(codes, kind="stable")
     starts: Indices = np.concatenate([[0], np.bincount(codes).cumsum()])
     if (np.diff(rows) < 0).any():
         table = table.take(rows)
-    sources = [f"{columns.set_id} {short(key)}" for key in numbers]
+    sources = [f"{columns.set_id} {short(key)}" for key in keys]
     values: dict[str, Sequence[Any]] = {
         "source": sources,
-        "extra": [{columns.set_id: key} for key in numbers],
+        "extra": [{columns.set_id: key} for key in keys],
         "rows": _split(rows.tolist(), starts),
     }
     if weight := getattr(columns, "weight", ""):
@@ -306,6 +298,27 @@ def _sets(table: Table, columns: Columns, with_answers: bool = True) -> tuple[Ta
         answers, grades = _answers(table, columns, data)
         data = replace(data.with_answers(answers), grades=grades)
     return table, data
+
+
+def _keys_of(table: Table, name: str) -> tuple[list[Any], Indices]:
+    """Return the different ids of a column, as they first occur, and the number of each row's id.
+
+    Raises InputError if a cell cannot be an id.
+    """
+    ids, firsts = table.cells(name), dict[Any, int]()
+    if isinstance(ids, Numbers):
+        _, first, numbers = np.unique(ids.array, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        keys = [cells.check_id(ids[k], f'{table.place(k)}: "{name}"') for k in first[order]]
+        return keys, np.argsort(order)[numbers]
+    found = []
+    for k, value in enumerate(ids):
+        number = firsts.get(value) if type(value) in (int, str) else None
+        if number is None:  # the first row of a set; checks take longer than all else here
+            key = cells.check_id(value, f'{table.place(k)}: "{name}"')
+            number = firsts.setdefault(key, len(firsts))
+        found.append(number)
+    return list(firsts), np.array(found)
 
 
 def _with_elements(data: Dataset, table: Table, columns: Columns) -> Dataset:
