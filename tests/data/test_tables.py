@@ -295,6 +295,29 @@ def test_columns_that_are_arrays_are_read_as_lists_are(tmp_path):
             )
 
 
+@pytest.mark.parametrize("label", ["type", "dtype", "null_count", "hasnans", "combine_chunks"])
+def test_labels_of_an_index_do_not_matter(label):
+    """Once, `series.type` was the cell of the row "type", so a category was read as a number."""
+    pandas = pytest.importorskip("pandas")
+    columns = {"id": [1, 1, 2, 2], "size": pandas.Categorical([2, 1, 2, 1]), "x": [3, 4, 5, 7]}
+    schemas = [
+        infer_sets(Table.of(pandas.DataFrame(columns, index=index)), Columns(set_id="id"))[0]
+        for index in (range(4), [label, 1, 2, 3], [label] * 4)
+    ]
+    assert schemas[0].categories == (("1", "2"), ())
+    assert schemas == schemas[:1] * 3
+
+
+def test_columns_of_other_types_are_refused_in_one_line():
+    pyarrow = pytest.importorskip("pyarrow")
+    structs = pyarrow.array([{}, {}], pyarrow.struct([]))
+    table = pyarrow.table({"id": [1, 1], "s": structs})
+    with pytest.raises(InputError, match='row 0: "s": expected a number'):
+        infer_sets(Table.of(table), Columns(set_id="id"))
+    batch = pyarrow.RecordBatch.from_pydict({"id": [1, 1], "x": [3, 4]})
+    assert infer_sets(Table.of(batch), Columns(set_id="id"))[1].elements.tolist() == [[3], [4]]
+
+
 def test_arrays_with_gaps_or_large_numbers_are_read_as_lists_are(tmp_path):
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     large = {"id": np.array([1, 1]), "x": np.array([3, 2**53 + 1])}

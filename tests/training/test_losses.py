@@ -177,6 +177,26 @@ def test_gains_are_the_shares_of_the_first_token(scored):
     assert right.tolist()[1:3] == [True, True]  # all grades are equal
 
 
+def test_equal_scores_and_nan_are_not_right():
+    class Scores:
+        def log_probs(self, inputs, lengths, targets):
+            return torch.nn.functional.pad(inputs[..., 0], (1, 0))[:, None]
+
+    task = tasks.get("custom", kind="grades", center=(0.0,), spread=(1.0,))
+    grades = np.array([2.0, 1.0, 1.0])
+    for numbers, expected in (
+        ([3, 1, 2], True),
+        ([3, 1, 1], True),  # of equal grades
+        ([2, 1, 2], False),
+        ([1, 3, 0], False),
+        ([np.nan] * 3, False),
+    ):
+        example = Example(np.zeros((3, 1)), ranking(grades), grades=grades)
+        batch = batch_of(Dataset.of([example]), task)
+        batch = batch._replace(inputs=torch.tensor(numbers).float()[None, :, None])
+        assert gain_losses(Scores(), batch)[1].tolist() == [expected]
+
+
 def test_gains_without_a_relevant_element_have_loss_zero(scored):
     task, model = scored("grades")
     nothing = [Example(np.ones((3, 2)), np.arange(3), grades=np.zeros(3))]

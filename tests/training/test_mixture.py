@@ -243,7 +243,36 @@ def test_a_resample_is_measured_like_examples_of_new_persons(seed):
         assert best_mixture(shifted, np.bincount(persons), [1, 1], counts) == (shift > 0)
 
 
-@pytest.mark.parametrize("scale", [0.01, 1, 30])
+@pytest.mark.parametrize("loss", ["gains", "tokens"])
+@pytest.mark.parametrize("gains", [(), (0, 1, 9, 10)])
+def test_the_measure_of_a_ranking_is_its_loss(loss, gains, monkeypatch):
+    """Compare with the formula for each set, at the scale that SciPy finds."""
+    task = tasks.get("custom", kind="grades", center=(0.0,), spread=(1.0,), gains=gains)
+    weights = (1.0, 0.5, 3.0)
+    scores = [np.array(s) for s in ([1.0, 0.2], [1.5, 0.3, 1.2, 0.9, -0.4], [0.4, 0.6, 0.1])]
+    grades = [np.array([1.0, 0]), np.array([2.0, 0, 3, 1, 0]), np.array([0.0, 1, 1])]
+    data = ptrnet.types.Dataset.of(
+        ptrnet.types.Example(x[:, None], np.argsort(-g, kind="stable"), grades=g, weight=w)
+        for x, g, w in zip(scores, grades, weights, strict=True)
+    )
+    targets = [np.array(gains or [0, 1, 3, 7])[g.astype(int)] for g in grades]
+    if loss == "tokens":
+        targets = [np.exp(g) for g in grades]
+
+    def likelihoods(factor):
+        rows = zip(weights, targets, scores, strict=True)
+        return np.array([w * t / t.sum() @ log_softmax(factor * x) for w, t, x in rows])
+
+    best = minimize_scalar(lambda a: -likelihoods(a).sum(), (0, 1), tol=1e-12).x
+    assert 0.1 < best < 10
+    monkeypatch.setattr(mixing, "element_scores", lambda *_: scores)
+    network = mixture("grades", Shares(), 1).model.networks()[0]
+    recipe = SimpleNamespace(task=task, objective=SimpleNamespace(loss=loss))
+    found = _ranking_measures(network, recipe, data, np.array([Shares()]))
+    np.testing.assert_allclose(found, [likelihoods(best)], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1, 1e4])
 def test_rankings_are_measured_at_the_best_scale_of_their_scores(scale):
     """Compare with a search by SciPy over a loop of sets. One set says nothing."""
     rng, sizes = np.random.default_rng(0), [3, 7, 5, 1, 6]

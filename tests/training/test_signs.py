@@ -22,7 +22,7 @@ from ptrnet.training.mixture import Shares
 from ptrnet.training.own_data import infer_recipe
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.reports import Hooks
-from ptrnet.training.trees import Sets
+from ptrnet.training.sets import Sets
 from tests.serve.conftest import client_of
 from tests.training.test_trees import all_trees
 

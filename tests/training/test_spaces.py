@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 
 from ptrnet import tasks
 from ptrnet.training import spaces as fitting
-from ptrnet.training.trees import Sets
+from ptrnet.training.sets import Sets
 from ptrnet.types import Dataset, Example
 
 TASK = {

@@ -279,32 +279,41 @@ def columns_of(frame: Any) -> dict[str, Sequence[Any]]:
     """Return the columns of a pandas, polars or pyarrow frame, by name."""
     if hasattr(frame, "to_pydict"):  # pyarrow
         _check_names(frame.schema.names)
-        return {name: cells_of(frame[name], frame[name].to_pylist) for name in frame.schema.names}
+        return {
+            name: arrow_cells(frame[name], frame[name].to_pylist) for name in frame.schema.names
+        }
     _check_frame(frame)
-    return {name: cells_of(frame[name], frame[name].to_list) for name in frame.columns}
+    return {name: _series_cells(frame[name]) for name in frame.columns}
 
 
-def cells_of(
+def arrow_cells(
     column: Any, to_list: Callable[[], list[Any]], is_category: bool = False
 ) -> Sequence[Any]:
-    """Return the cells of a column of a frame. Numbers without gaps stay an array.
+    """Return the cells of a pyarrow column. Numbers without gaps stay an array.
 
     Args:
-        column: a series of pandas or polars, or a pyarrow column.
-        to_list: returns the cells.
+        to_list: returns the cells as Python's values.
         is_category: whether the cells are categories, although the column's type does not say so.
     """
-    dtype = getattr(column, "type", None) or column.dtype
-    if is_category or is_categorical(dtype):
+    if is_category or is_categorical(column.type):
         return levels(to_list())
-    gaps = getattr(column, "hasnans", None)  # of pandas
-    gaps = getattr(column, "null_count", 0) if gaps is None else gaps
-    has_gaps = gaps() if callable(gaps) else gaps  # polars has a method
-    if has_gaps or not _NUMERIC.fullmatch(str(dtype)):
+    if column.null_count or not _NUMERIC.fullmatch(str(column.type)):
         return to_list()
-    if hasattr(column, "combine_chunks"):  # pyarrow, whose `to_numpy` would import pandas
-        return Numbers(np.from_dlpack(column.combine_chunks()))
-    return Numbers(np.asarray(column.to_numpy()))
+    array = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    return Numbers(np.from_dlpack(array))  # `to_numpy` would import pandas
+
+
+def _series_cells(series: Any) -> Sequence[Any]:
+    """Return the cells of a series of pandas or polars. Numbers without gaps stay an array."""
+    if is_categorical(series.dtype):
+        return levels(series.to_list())
+    # Ask the type, because `series.null_count` of pandas may be the cell of a row of this name.
+    is_pandas = hasattr(type(series), "hasnans")
+    has_gaps = series.hasnans if is_pandas else series.null_count() > 0
+    if has_gaps or not _NUMERIC.fullmatch(str(series.dtype)):
+        cells: list[Any] = series.to_list()
+        return cells
+    return Numbers(np.asarray(series.to_numpy()))
 
 
 def rows_like(values: Any, frame: Any, name: str) -> Any:

@@ -301,7 +301,7 @@ def _sets(table: Table, columns: Columns, with_answers: bool = True) -> tuple[Ta
 
 
 def _keys_of(table: Table, name: str) -> tuple[list[Any], Indices]:
-    """Return the different ids of a column, as they first occur, and the number of each row's id.
+    """Return the different ids in the order of their first rows, and the number of each row's id.
 
     Raises InputError if a cell cannot be an id.
     """

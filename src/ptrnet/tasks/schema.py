@@ -303,10 +303,12 @@ def without_context(elements: Iterable[Element], context: Any) -> list[Element]:
 
 
 class Numbers(Sequence[Any]):
-    """A column of numbers in an array, for readers that take a list of Python's numbers, too.
+    """A column of numbers in an array, whose items and slices are Python's numbers and lists.
+
+    So code that expects a list of numbers can read it.
 
     Args:
-        array: `(n,)` integers or floats.
+        array: `(n,)` integers or floats. It may be the user's memory, so nothing writes into it.
 
     Examples:
         >>> list(Numbers(np.array([3, 1])))

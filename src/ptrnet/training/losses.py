@@ -45,9 +45,11 @@ def gain_losses(
     In the target distribution of the first token, probabilities are in proportion to the gains:
     `gains[grade]`, or `2^grade - 1` if there are no `gains` (ListNet; Cao et al. 2007). The mean of
     the losses is the mean cross-entropy between this target and the predicted distribution, over
-    the instances whose gains are not all 0. Other instances have loss 0. The scores of the model
-    must not depend on earlier tokens. So an answer is right, as `losses` says it, if each element
-    has a higher score than all elements of lower grades.
+    the instances whose gains are not all 0. Other instances have loss 0.
+
+    The scores of the model must not depend on earlier tokens. Then greedy decoding gives the order
+    of the scores, so an answer is right if each element has a higher score than all elements of
+    lower grades.
     """
     grades, shares = batch.grades, shares_of_gains(batch, gains)
     assert grades is not None
@@ -57,21 +59,28 @@ def gain_losses(
     cross_entropy = -(shares * torch.where(shares > 0, first, 0)).sum(1)
     is_element = length_mask(batch.lengths, grades.shape[1]) & (batch.target_lengths[:, None] > 0)
     is_pair = is_element[:, :, None] & is_element[:, None] & (grades[:, :, None] > grades[:, None])
-    is_wrong = is_pair & (first[:, :, None] <= first[:, None])
+    is_wrong = is_pair & ~(first[:, :, None] > first[:, None])  # a NaN is wrong, too
     of_answers = _per_token(cross_entropy, shares.any(1, keepdim=True), batch.weights)
     return of_answers, ~is_wrong.flatten(1).any(1)
 
 
 def shares_of_gains(batch: Batch, gains: Sequence[float] = ()) -> Tensor:
-    """Return `(B, N)`: the gain of each element, divided by the sum of its instance's gains.
+    """Return `(B, N)`: the share of each element in the gains of its instance; see `gain_shares`.
 
-    Gains are those of `gain_losses`. The shares are 0 for padding, for answers without tokens, and
-    for instances without gains.
+    The shares are 0 for answers without tokens, too.
     """
     assert batch.grades is not None
     has_tokens = batch.target_lengths[:, None] > 0
     is_element = length_mask(batch.lengths, batch.grades.shape[1]) & has_tokens
-    positive = torch.where(is_element, batch.grades.clamp(min=0), 0)
+    return gain_shares(batch.grades, is_element, gains)
+
+
+def gain_shares(grades: Tensor, is_element: Tensor, gains: Sequence[float] = ()) -> Tensor:
+    """Return `(B, N)`: the gain of each element, divided by the sum of its instance's gains.
+
+    Gains are those of `gain_losses`. The shares are 0 for padding, and for instances without gains.
+    """
+    positive = torch.where(is_element, grades.clamp(min=0), 0)
     if gains:  # the grades that have these gains
         of_grades = torch.tensor(gains, dtype=positive.dtype, device=positive.device)
         positive = torch.where(is_element, torch.log2(1 + of_grades)[positive.long()], 0)

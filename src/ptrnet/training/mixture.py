@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from ptrnet.data.batches import batch_of
 from ptrnet.data.streams import BatchStream, DatasetStream
+from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.models.set_ptr_net import SetPtrNet
 from ptrnet.solver.scoring import element_scores, log_likelihoods_of
-from ptrnet.training.losses import shares_of_gains
+from ptrnet.training.losses import gain_shares
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.sets import Sets
 from ptrnet.types import Dataset, Floats, Indices
@@ -266,17 +266,21 @@ def _ranking_measures(
     """Return the measures `(mixtures, examples)` of rankings, times the examples' weights.
 
     The measure is `sum_i t_i log p_i` with `p = softmax(a scores)`. The targets t are those of the
-    network's loss "gains"; with another loss, those of the trees. It is much less noisy than NDCG,
-    which depends on a few documents of each query. Scores of rankings have no scale, so a is the
-    one that is best for the mixture.
+    network's loss "gains"; with another loss, those of the trees. Scores of rankings have no scale,
+    so a is the one that is best for the mixture. The measure is much less noisy than NDCG, which
+    depends on a few documents of each query.
     """
-    task = recipe.task
+    task, sizes = recipe.task, part.sizes.tolist()
+
+    def padded(numbers: Floats) -> Tensor:
+        return pad_sequence([*torch.split(torch.from_numpy(numbers), sizes)], True)
+
     if recipe.objective.loss == "gains":
-        targets = shares_of_gains(batch_of(part, task), task.facts.gains)
+        assert part.grades is not None
+        is_element = length_mask(torch.tensor(sizes), max(sizes))
+        targets = gain_shares(padded(part.grades), is_element, task.facts.gains)
     else:
-        sets = Sets.of(part, task)
-        of_sets = torch.split(torch.from_numpy(sets.targets), sets.sizes.tolist())
-        targets = pad_sequence([*of_sets], True)
+        targets = padded(Sets.of(part, task).targets)
     of_models, models = [], []
     for k, alone in _alone(network):
         _set_shares(network, alone)
@@ -295,10 +299,12 @@ def _likelihoods(scores: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
     """Return `weights * sum_i t_i log p_i` `(B,)` of scores and targets `(B, N)`.
 
     `p = softmax(a scores)`. Newton's method finds the a with the largest sum over all sets, which
-    is concave in a. Padding has the score -inf.
+    is concave in a, from one over the spread of the scores. Padding has the score -inf.
     """
-    is_element, factor = scores > -torch.inf, 1.0
+    is_element = scores > -torch.inf
     finite = scores.masked_fill(~is_element, 0)
+    spread = float(scores[is_element].std(correction=0))
+    factor = 1 / spread if spread > 0 else 1.0
     shares = weights * targets.sum(1)  # 0 for a set that says nothing
     for _ in range(NEWTON_STEPS):
         p = (factor * finite).masked_fill(~is_element, -torch.inf).softmax(1)

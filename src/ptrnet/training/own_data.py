@@ -52,7 +52,8 @@ NOISY_SIZES = (
 # with them is trained for fewer epochs.
 FEW_CHOICES, EPOCHS_BESIDE_TREES = 2_000, 8
 # With more numbers (elements times features) than this, ptrnet trains one network for NOISY
-# answers, which reads logarithms instead of waves, in at most FEW_EPOCHS, with half the batch.
+# answers, which reads logarithms instead of waves, in at most FEW_EPOCHS, with half the batch size
+# and one validation per epoch.
 MANY_NUMBERS, FEW_EPOCHS = 5_000_000, 5
 # Further values for the last row, which has no dropout.
 LARGE = {"weight_decay": 0.0, "learning_rate": 4e-3, "see_logs": True}

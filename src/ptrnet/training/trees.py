@@ -16,7 +16,7 @@ from torch.nn.utils.rnn import pad_sequence
 from ptrnet.masks import length_mask
 from ptrnet.models.parts.attention import with_comparisons
 from ptrnet.models.parts.trees import DEPTH, LEAVES, Trees
-from ptrnet.training.sets import Sets as Sets
+from ptrnet.training.sets import Sets
 
 if TYPE_CHECKING:
     import lightgbm

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ptrnet.data import checks
-from ptrnet.data.arrays import cells_of, is_categorical, records_of
+from ptrnet.data.arrays import arrow_cells, is_categorical, records_of
 from ptrnet.data.dataset import chunks_by_elements, examples_of_rows
 from ptrnet.data.formats import Capabilities
 from ptrnet.data.formats.parts import json_values
@@ -79,7 +79,7 @@ def table(path: str) -> "tables.Table":
     arrow = pa.Table.from_batches(batches)
     categorical = _categorical_columns(path)
     columns = {
-        name: cells_of(
+        name: arrow_cells(
             arrow[name], partial(_column_to_python, arrow[name], path, name), name in categorical
         )
         for name in arrow.column_names
