@@ -307,13 +307,13 @@ def _series_cells(series: Any) -> Sequence[Any]:
     """Return the cells of a series of pandas or polars. Numbers without gaps stay an array."""
     if is_categorical(series.dtype):
         return levels(series.to_list())
-    # Ask the type, because `series.null_count` of pandas may be the cell of a row of this name.
-    is_pandas = hasattr(type(series), "hasnans")
-    has_gaps = series.hasnans if is_pandas else series.null_count() > 0
-    if has_gaps or not _NUMERIC.fullmatch(str(series.dtype)):
-        cells: list[Any] = series.to_list()
-        return cells
-    return Numbers(np.asarray(series.to_numpy()))
+    if _NUMERIC.fullmatch(str(series.dtype)):
+        # Ask the type, because `series.null_count` of pandas may be the cell of a row of this name.
+        is_pandas = hasattr(type(series), "hasnans")
+        if not (series.hasnans if is_pandas else series.null_count()):
+            return Numbers(np.asarray(series.to_numpy()))
+    cells: list[Any] = series.to_list()
+    return cells
 
 
 def rows_like(values: Any, frame: Any, name: str) -> Any:

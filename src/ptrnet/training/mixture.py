@@ -23,7 +23,6 @@ from ptrnet.models.set_ptr_net import SetPtrNet
 from ptrnet.solver.scoring import element_scores, log_likelihoods_of
 from ptrnet.training.losses import gain_shares
 from ptrnet.training.recipe import Recipe
-from ptrnet.training.sets import Sets
 from ptrnet.types import Dataset, Floats, Indices
 
 if TYPE_CHECKING:
@@ -68,6 +67,7 @@ def grow_trees(
         networks and parts and most and isinstance(stream, DatasetStream) and all(map(len, parts))
     ):
         return
+    from ptrnet.training.sets import Sets
     from ptrnet.training.trees import grow
 
     task, largest = recipe.task, max(1, int(MAX_ROWS / stream.examples.sizes.mean()))
@@ -117,6 +117,7 @@ def mix(
     parts_learned = [stream.learned_by(k, MAX_EXAMPLES) for k in range(len(networks))]
     if is_choice:
         from ptrnet.training.linear_scores import fit_logit
+        from ptrnet.training.sets import Sets
 
         for network, learned in zip(networks, parts_learned, strict=True):
             weights = fit_logit(Sets.of(learned, recipe.task))
@@ -280,6 +281,8 @@ def _ranking_measures(
         is_element = length_mask(torch.tensor(sizes), max(sizes))
         targets = gain_shares(padded(part.grades), is_element, task.facts.gains)
     else:
+        from ptrnet.training.sets import Sets
+
         targets = padded(Sets.of(part, task).targets)
     of_models, models = [], []
     for k, alone in _alone(network):
