@@ -51,13 +51,13 @@ def gain_losses(
     of the scores, so an answer is right if each element has a higher score than all elements of
     lower grades.
     """
-    grades, shares = batch.grades, shares_of_gains(batch, gains)
-    assert grades is not None
+    assert batch.grades is not None
+    grades, is_element = batch.grades, _elements_with_grades(batch)
+    shares = gain_shares(grades, is_element, gains)
     log_probs = model.log_probs(batch.inputs, batch.lengths, batch.targets[:, :1])
     first = log_probs[:, 0, -shares.shape[1] :]
     # The log p of padding is -inf. So use `where` and not a product.
     cross_entropy = -(shares * torch.where(shares > 0, first, 0)).sum(1)
-    is_element = length_mask(batch.lengths, grades.shape[1]) & (batch.target_lengths[:, None] > 0)
     is_pair = is_element[:, :, None] & is_element[:, None] & (grades[:, :, None] > grades[:, None])
     is_wrong = is_pair & ~(first[:, :, None] > first[:, None])  # a NaN is wrong, too
     of_answers = _per_token(cross_entropy, shares.any(1, keepdim=True), batch.weights)
@@ -70,9 +70,12 @@ def shares_of_gains(batch: Batch, gains: Sequence[float] = ()) -> Tensor:
     The shares are 0 for answers without tokens, too.
     """
     assert batch.grades is not None
-    has_tokens = batch.target_lengths[:, None] > 0
-    is_element = length_mask(batch.lengths, batch.grades.shape[1]) & has_tokens
-    return gain_shares(batch.grades, is_element, gains)
+    return gain_shares(batch.grades, _elements_with_grades(batch), gains)
+
+
+def _elements_with_grades(batch: Batch) -> Tensor:
+    """`(B, N)` boolean: the elements of answers with tokens. Held-out answers have none."""
+    return length_mask(batch.lengths, batch.inputs.shape[1]) & (batch.target_lengths[:, None] > 0)
 
 
 def gain_shares(grades: Tensor, is_element: Tensor, gains: Sequence[float] = ()) -> Tensor:
