@@ -5,6 +5,7 @@ from tests.support.fork_server import ForkServer
 PROBE = """
 import hashlib
 import torch
+from ptrnet import kernels, models, tasks
 from ptrnet.kernels.additive import additive_scores
 from ptrnet.kernels.additive_cpu import PreparedScores
 from ptrnet.kernels.lstm_formula import Weights
@@ -37,6 +38,13 @@ for low in (False, True):
         add([outputs[0], *last], [inputs, *state, *weights])
         with torch.no_grad():
             results.append(lstm(inputs, lengths, state, weights)[1][0])
+
+kernels.use_compiled_kernels()
+task, settings = tasks.get("reading-order"), models.settings_of("box-ptr-net", hidden_size=16)
+network = models.for_task("box-ptr-net", task, settings).eval()
+sizes = torch.tensor([40])
+with torch.no_grad():
+    results.extend(network.greedy(network.example_inputs(1, 40), sizes, sizes))
 for result in results:
     print(hashlib.sha256(result.detach().float().contiguous().numpy().tobytes()).hexdigest())
 """

@@ -1,12 +1,16 @@
 """The network for boxes: likelihoods, invariances, labels that are dropped, and every search."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from ptrnet import Beam, Greedy, Sample, models, tasks
+from ptrnet import Beam, Greedy, Sample, kernels, models, tasks
 from ptrnet.errors import InputError
-from ptrnet.models.box_ptr_net import MAX_PAIRS, DropLabels, pair_features
+from ptrnet.kernels.boxes import pair_features
+from ptrnet.models.box_ptr_net import MAX_PAIRS, BoxPtrNet, DropLabels
 from ptrnet.solver import Solver
 
 SETTINGS = {"hidden_size": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 2}
@@ -38,6 +42,38 @@ def orders_of(sizes, seed=0):
     for row, n in zip(targets, sizes, strict=True):
         row[:n] = torch.from_numpy(rng.permutation(n)) + 1
     return targets
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """Count the calls of compiled code, which computes pages from the first one on."""
+    calls, compute = [], BoxPtrNet._compiled_tables
+
+    def count(network, page):
+        calls.append(len(page))
+        return compute(network, page)
+
+    monkeypatch.setattr(BoxPtrNet, "_compiled_tables", count)
+    monkeypatch.setattr(kernels, "_steps", kernels.STEPS_BEFORE)
+    return calls
+
+
+class Observed(TorchDispatchMode):
+    """A mode in which PyTorch runs operations one by one."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        return function(*args, **(kwargs or {}))
+
+
+class Page(torch.nn.Module):
+    """A user's module around the network."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, inputs, lengths):
+        return self.network.encode(inputs, lengths).follow
 
 
 def naive_log_likelihood(network, boxes, order):
@@ -132,6 +168,81 @@ def test_pairs_of_many_boxes_are_scored_in_parts(network):
     network.double()
 
 
+def test_pytorch_computes_the_formula_in_all_other_cases(network, compiled):
+    """Compiled code would ignore what a user changed, and has no gradients."""
+    inputs, lengths = boxes_of([7])
+    with torch.no_grad():
+        expected = network.encode(inputs, lengths).follow
+    inputs, own = inputs.float(), copy.deepcopy(network).float()
+    page, call, calls = Page(own), torch.func.functional_call, []
+    part, weights = own.encoder[1].attention.outward, dict(page.named_parameters())
+
+    def check(found):
+        torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
+
+    check(own.encode(inputs, lengths).follow)  # with gradients
+    with torch.no_grad():
+        with torch.autocast("cpu", torch.bfloat16):
+            own.encode(inputs, lengths)
+        own.train().encode(inputs, lengths)  # which drops labels
+        own.eval()
+        hook = part.register_forward_hook(lambda *a: calls.append(1))
+        check(own.encode(inputs, lengths).follow)
+        hook.remove()
+        part.forward = lambda rows: torch.nn.Linear.forward(part, rows)
+        check(own.encode(inputs, lengths).follow)
+        del part.forward
+        twice = {name: torch.stack([weight] * 2) for name, weight in weights.items()}
+        check(torch.func.vmap(lambda some: call(page, some, (inputs, lengths)))(twice)[1])
+        _, tangent = torch.func.jvp(
+            lambda bias: call(page, {"network.first.bias": bias}, (inputs, lengths)),
+            (own.first.bias,),
+            (torch.ones(1),),
+        )
+        assert tangent[0, 0, 1:].tolist() == [1] * 7
+        with Observed():
+            check(own.encode(inputs, lengths).follow)
+        check(own.encode(inputs.expand(2, -1, -1), lengths.expand(2)).follow[1:])
+        longer = torch.nn.functional.pad(inputs, (0, 0, 0, 2))
+        check(own.encode(longer, lengths).follow[:, :8, :8])
+    assert not compiled and calls == [1]
+    with torch.no_grad():
+        check(own.encode(inputs, lengths).follow)
+    assert compiled == [7]
+
+
+def test_compiled_code_reads_the_weights_of_now(network, compiled):
+    inputs, lengths = boxes_of([7])
+    inputs, own = inputs.float(), copy.deepcopy(network).float()
+    with torch.no_grad():
+        first = own.encode(inputs, lengths).follow
+        for change in (
+            lambda: own.queries.weight.mul_(2),
+            lambda: setattr(own.queries, "bias", torch.nn.Parameter(own.queries.bias + 1)),
+            lambda: own.keys.bias.data.add_(1),
+        ):
+            change()
+            found = own.encode(inputs, lengths).follow
+            with Observed():
+                expected = own.encode(inputs, lengths).follow
+            torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+            assert (found - first).abs().max() > 1e-3
+            first = found
+    assert len(compiled) == 4
+
+
+def test_pytorch_computes_the_first_pages_of_a_process(network, compiled, monkeypatch):
+    """Loading compiled code takes longer than a few pages."""
+    inputs, lengths = boxes_of([7])
+    network.float()
+    monkeypatch.setattr(kernels, "_steps", 0)
+    with torch.no_grad():
+        for _ in range(40):
+            network.encode(inputs.float(), lengths)
+    assert len(compiled) == 40 - 17
+    network.double()
+
+
 @pytest.mark.parametrize("decoder", [Greedy(), Beam(4), Sample(8)])
 def test_answers_are_permutations_alone_and_together(network, decoder):
     solver = Solver(network.float(), tasks.get("reading-order"))
@@ -145,23 +256,24 @@ def test_answers_are_permutations_alone_and_together(network, decoder):
 
 
 @pytest.mark.parametrize("scale", [1, 30], ids=["even", "peaked"])
-def test_greedy_answers_at_once_are_those_of_a_beam_of_one(network, scale):
+def test_greedy_answers_at_once_are_those_of_a_beam_of_one(network, scale, compiled):
     network.float()
-    inputs, lengths = boxes_of([7, 1, 40, 23])
     heads = [part.weight.data for part in (network.queries, network.keys, network.first)]
     for weight in heads:
         weight *= scale
     with torch.inference_mode():
-        at_once, by_step = (
-            decoder.decode(network, inputs.float(), lengths, lengths)
-            for decoder in (Greedy(), Beam(1))
-        )
-    assert torch.equal(at_once.tokens, by_step.tokens)
-    assert at_once.lengths.tolist() == by_step.lengths.tolist() == lengths[:, None].tolist()
-    torch.testing.assert_close(at_once.log_probs, by_step.log_probs, rtol=1e-4, atol=1e-4)
-    with torch.inference_mode():
+        for n in (7, 1, 40):
+            inputs, lengths = boxes_of([n])
+            at_once, by_step = (
+                decoder.decode(network, inputs.float(), lengths, lengths)
+                for decoder in (Greedy(), Beam(1))
+            )
+            assert torch.equal(at_once.tokens, by_step.tokens)
+            assert at_once.lengths.tolist() == by_step.lengths.tolist() == [[n]]
+            torch.testing.assert_close(at_once.log_probs, by_step.log_probs, rtol=1e-4, atol=1e-4)
         short = Greedy().decode(network, inputs.float(), lengths, lengths.clamp(max=5))
-    assert short.lengths[:, 0].tolist() == [5, 1, 5, 5]
+    assert short.lengths.tolist() == [[5]]
+    assert compiled == [7, 7, 1, 1, 40, 40, 40]
     for weight in heads:
         weight /= scale
     network.double()

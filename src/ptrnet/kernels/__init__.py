@@ -6,8 +6,9 @@
 | `lstm_formula.py` | `lstm_cpu.py` | PyTorch's layer | recurrent networks |
 | `DecoderLayer.step` in `models/parts` | `decoder_layer_cpu.py` | | `transformer-ptr-net` |
 | `frames.py` | `frames_cpu.py` | | `transformer-ptr-net` |
+| `BoxPtrNet.encode` and `boxes.py` | `boxes_cpu.py` | | `box-ptr-net` |
 
-`additive.py` and `lstm.py` decide between a kernel and the formula. For the other two, the network
+`additive.py` and `lstm.py` decide between a kernel and the formula. For the others, the network
 decides. The package imports no models and no tasks.
 
 This file has the conditions under which a compiled kernel may replace the formula. PyTorch cannot
@@ -17,7 +18,7 @@ the memory of tensors. Some tensors stand for values that are not in their memor
 transform its operations.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -59,16 +60,30 @@ def is_plain_float32(*tensors: Tensor) -> bool:
 def is_unchanged(module: nn.Module, kinds: tuple[type[nn.Module], ...]) -> bool:
     """Whether all parts of a module are exactly of the classes `kinds`, float32 and without hooks.
 
-    Compiled code would ignore an adapter, a hook, or a part or a `forward` that the user replaced.
+    Compiled code would ignore an adapter, a hook, or a part or a `forward` that the user replaced,
+    and weights that PyTorch transforms.
     """
-    for part in module.modules():  # a single pass, because every search begins with this check
+    weights: list[Tensor] = []
+    for part in parts_of(module):  # a single pass, because every search begins with this check
         if type(part) not in kinds or part._forward_hooks or part._forward_pre_hooks:
             return False
         if "forward" in part.__dict__:
             return False
-        if any(p is not None and p.dtype != torch.float32 for p in part._parameters.values()):
-            return False
-    return True
+        weights.extend(weight for weight in part._parameters.values() if weight is not None)
+    # `torch.func` passes weights that it transforms as tensors of other types.
+    return all(type(w) is Parameter and w.dtype == torch.float32 for w in weights)
+
+
+def parts_of(module: nn.Module) -> Iterator[nn.Module]:
+    """Yield a module and all its parts, like `module.modules()`, in a fifth of the time.
+
+    A part that is at several places comes several times.
+    """
+    waiting: list[nn.Module | None] = [module]
+    while waiting:
+        if (part := waiting.pop()) is not None:
+            yield part
+            waiting.extend(part._modules.values())
 
 
 def is_recorded() -> bool:

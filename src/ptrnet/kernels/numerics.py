@@ -38,7 +38,14 @@ reassociating_inline = _inlined(fastmath=_REASSOCIATING)
 exact_inline = _inlined(fastmath={"nsz"})
 
 # Keep the order of operations as written. Only a product and a sum may become one FMA.
-in_order_inline = _inlined(fastmath={"contract"})
+_IN_ORDER = {"contract"}
+in_order_inline = _inlined(fastmath=_IN_ORDER)
+in_order_jit = cached(nogil=True, error_model="numpy", fastmath=_IN_ORDER)
+# Decorator of a function that kernels call and that is compiled once, because inlining would
+# multiply the time of compilation. Its copies round alike, because they keep the order.
+in_order_inner = cached(
+    nogil=True, error_model="numpy", fastmath=_IN_ORDER, no_cpython_wrapper=True
+)
 
 # exp(x) = 2^k * exp(r) with |r| <= ln(2) / 2, and exp(r) = 1 + r + r^2 p(r). p is the polynomial of
 # degree 3 with the smallest maximum error, 1.05e-7 of exp(r). A linear program found p. The Taylor

@@ -1,28 +1,37 @@
 """A pointer network for the boxes of a page: a box waits for those that must come before it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
-from ptrnet.kernels import is_plain_float32
-from ptrnet.masks import Lengths, gather_rows, gather_tokens, length_mask
+from ptrnet.kernels import is_eager, is_plain_float32, is_unchanged, may_use_compiled
+from ptrnet.kernels.boxes import NUM_FEATURES, NUM_PAIR_FEATURES, box_features, pair_features
+from ptrnet.masks import Lengths, gather_rows, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts import Dropout
-from ptrnet.models.parts.attention import Encoder, attention_bias, normal_vectors
+from ptrnet.models.parts.attention import (
+    Encoder,
+    EncoderLayer,
+    FeedForward,
+    SelfAttention,
+    attention_bias,
+    normal_vectors,
+)
 from ptrnet.models.settings import BoxSettings
 from ptrnet.pages.labels import LABEL, LABELS
-from ptrnet.types import END
+
+if TYPE_CHECKING:
+    from ptrnet.kernels.boxes_cpu import Tables
 
 END_AND_START = 1  # the one special slot
-SCALES = (12.0, 60.0)  # differences of 1/12 and of 1/60 of the page fill the range of a feature
+# A page counts as so many rows, see `may_use_compiled`, so PyTorch computes the first nine pages.
+ROWS_OF_A_PAGE = 160
 MAX_PAIRS = 2**14  # the features of this many pairs fit into a processor's cache
-SMALLEST = 1e-3  # of the page: smaller boxes are as wide and as high as this
 END_SCORE = -1e6  # so low that END only comes when no box remains
-NUM_FEATURES, NUM_PAIR_FEATURES = 16, 8 * (1 + len(SCALES)) + 2
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,10 @@ class BoxPtrNet(PointerModel):
     def encode(self, inputs: Tensor, lengths: Lengths = None) -> EncodedBoxes:
         batch, n, _ = inputs.shape
         lengths = full_lengths(inputs) if lengths is None else lengths
+        if self._may_compile(inputs, lengths):
+            tables = map(torch.from_numpy, self._compiled_tables(inputs[0]))
+            follow, before, remaining = (table[None] for table in tables)
+            return EncodedBoxes(1 + n, (remaining[None],), follow, before)
         is_box = length_mask(lengths, n)
         boxes = inputs[..., :LABEL]
         labels = self.drop_labels((inputs[..., LABEL] * len(LABELS)).round().long())
@@ -120,6 +133,29 @@ class BoxPtrNet(PointerModel):
             follow = nn.functional.pad(follow, (1, 0), value=END_SCORE)
         return EncodedBoxes(1 + n, (remaining,), follow, before)
 
+    def _may_compile(self, inputs: Tensor, lengths: Tensor) -> bool:
+        """Whether compiled code computes the tables: those of a page alone. If False, count it."""
+        return (  # read sizes only after the first checks: an export would keep them
+            is_plain_float32(inputs)
+            and is_eager(lengths)
+            and lengths.tolist() == [inputs.shape[1]]
+            and not self.drop_labels.training
+            and is_unchanged(self, PARTS)
+            and may_use_compiled(ROWS_OF_A_PAGE)
+        )
+
+    def _compiled_tables(self, page: Tensor) -> "Tables":
+        from ptrnet.kernels.boxes_cpu import Parts, tables_of_page  # imports numba
+
+        layers = []
+        for layer in cast("Iterable[EncoderLayer]", self.encoder):
+            attention, inner = layer.attention, layer.feed_forward
+            layers.append([attention.inward, attention.outward, inner[0], inner[2]])
+        pairs = [self.pairs[0], self.pairs[2], self.pair_scores]
+        last = [self.queries, self.keys, self.first]
+        parts = Parts(self.heads, self.labels, [self.boxes], pairs, layers, last)
+        return tables_of_page(parts, page, END_SCORE)
+
     def _of_pairs(self, boxes: Tensor) -> Tensor:
         """The scores `(2 + layers * heads, B, N, N)` of all pairs, from their features."""
         parts: Sequence[Tensor] = [boxes]
@@ -149,21 +185,13 @@ class BoxPtrNet(PointerModel):
     def greedy(
         self, inputs: Tensor, lengths: Tensor, max_lengths: Tensor
     ) -> tuple[Tensor, Tensor] | None:
-        """See `PointerModel.greedy`. NumPy takes a step of one page in a twentieth of the time."""
-        if not is_plain_float32(inputs) or (max_lengths < lengths).any():
+        """See `PointerModel.greedy`. Compiled code takes a step in a hundredth of the time."""
+        if not self._may_compile(inputs, lengths) or max_lengths[0] < lengths[0]:
             return None
-        encoded = self.encode(inputs, lengths)
-        tokens = np.zeros((len(inputs), encoded.num_tokens), np.int64)
-        tables = (encoded.follow, encoded.before, encoded.state[0][:, 0], lengths)
-        for answer, follow, before, remaining, n in zip(
-            tokens, *(table.numpy() for table in tables), strict=True
-        ):
-            last, remaining = END, remaining.copy()
-            for step in range(n):
-                remaining -= before[last]
-                last = answer[step] = (follow[last] - remaining).argmax()
-        found = torch.from_numpy(tokens)
-        return found, gather_tokens(self._all_steps(encoded, found), found).sum(1)
+        from ptrnet.kernels.boxes_cpu import walk_page  # imports numba
+
+        tokens, log_prob = walk_page(self._compiled_tables(inputs[0]))
+        return torch.from_numpy(tokens)[None], torch.tensor([log_prob])
 
 
 class DropLabels(Dropout):
@@ -180,28 +208,6 @@ class DropLabels(Dropout):
         return labels.masked_fill(dropped, 0)
 
 
-def box_features(boxes: Tensor) -> Tensor:
-    """Features `(B, N, 16)` of boxes `(B, N, 4)` in the unit square: places, sizes and waves."""
-    sizes = boxes[..., 2:] - boxes[..., :2]
-    logs = sizes.clamp(min=SMALLEST).log()
-    waves = [(scale * boxes).sin() for scale in (12.0, 40.0)]
-    return torch.cat([boxes, sizes, logs, *waves], -1)
-
-
-def pair_features(some: Tensor, boxes: Tensor) -> Tensor:
-    """Features `(B, M, N, 26)` of boxes `(B, N, 4)` relative to each of some boxes `(B, M, 4)`.
-
-    The differences between the edges of both boxes, as they are and clipped in two scales, and how
-    much they overlap in x and in y, in shares of the smaller box; negative for a gap.
-    """
-    here, there = some[:, :, None], boxes[:, None]
-    (here_low, here_high), (there_low, there_high) = here.chunk(2, -1), there.chunk(2, -1)
-    differences = torch.cat([there, there], -1) - torch.cat([here, here_high, here_low], -1)
-    sizes = [(box[..., 2:] - box[..., :2]).clamp(min=SMALLEST) for box in (here, there)]
-    shared = torch.minimum(here_high, there_high) - torch.maximum(here_low, there_low)
-    overlaps = shared / torch.minimum(*sizes)
-    clipped = [(scale * differences).clamp(-1, 1) for scale in SCALES]
-    return torch.cat([differences, *clipped, overlaps.clamp(-1, 1)], -1)
-
-
+_OWN_PARTS = (BoxPtrNet, DropLabels, Dropout, Encoder, EncoderLayer, SelfAttention, FeedForward)
+PARTS = (*_OWN_PARTS, nn.Linear, nn.Embedding, nn.Sequential, nn.ReLU)  # of an unchanged network
 MODEL = BoxPtrNet

@@ -15,6 +15,7 @@ from ptrnet.data.dataset import examples_of, has_answer, instances_of, one_examp
 from ptrnet.decoding import Decoder
 from ptrnet.errors import InputError, ModelError, unknown
 from ptrnet.files import exists
+from ptrnet.kernels import parts_of
 from ptrnet.models.base import PointerModel, num_weights
 from ptrnet.parallel import LOCAL
 from ptrnet.run import CHUNK, Memory, Sink, Source, run
@@ -112,7 +113,7 @@ class Solver:
     @property
     def _network(self) -> PointerModel:
         """The network in evaluation mode, even if the user has left `model` in training mode."""
-        if any(part.training for part in self.model.modules()):
+        if any(part.training for part in parts_of(self.model)):
             self.model.eval()
         return self.model
 
