@@ -28,6 +28,7 @@ import ptrnet
 from ptrnet import labellers, tasks
 from ptrnet.data import formats
 from ptrnet.errors import PtrnetError
+from ptrnet.kernels import use_compiled_kernels
 from ptrnet.metrics import Measure, Moments
 from ptrnet.metrics.ranking import score_orders
 from ptrnet.pages.labels import BOTTOM, LABEL, LEFT, RIGHT, TOP
@@ -123,6 +124,7 @@ def one_by_one(answer: Callable[[Example], tuple[Indices, float | None]]) -> Met
     """Return a method that times each page."""
 
     def method(pages: Sequence[Example]) -> Result:
+        use_compiled_kernels()
         answer(pages[0])  # imports and compiles
         result = Result([], [], [])
         for page in pages:

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from ptrnet import kernels, models, tasks
-from ptrnet.errors import ShapeError
 from ptrnet.kernels.numerics import reassociating_jit
 from ptrnet.kernels.vectors import add_product
 from ptrnet.pages.labels import LABEL
@@ -46,8 +45,12 @@ def network():
 
 
 def drawn_page(network, n):
+    """Return a page on which a third of the boxes have no area, and a third are equal."""
     torch.manual_seed(n)
-    return network.example_inputs(1, n)
+    inputs = network.example_inputs(1, n)
+    inputs[:, 1::3, 2:4] = inputs[:, 1::3, :2] + 1e-5
+    inputs[:, 2::3] = inputs[:, 2:3].clone()
+    return inputs
 
 
 @torch.inference_mode()
@@ -57,8 +60,13 @@ def encode(network, inputs, is_compiled, monkeypatch):
     return encoded.follow, encoded.before, encoded.state[0]
 
 
+# Attention to one of two almost equal scores of some hundreds turns rounding into large errors.
+@pytest.mark.parametrize(("scale", "tolerance"), [(1, 1e-5), (30, 1e-3)], ids=["even", "peaked"])
 @pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 130])
-def test_compiled_tables_are_those_of_the_formula(network, n, monkeypatch):
+def test_compiled_tables_are_those_of_the_formula(network, n, scale, tolerance, monkeypatch):
+    network = copy.deepcopy(network)
+    for layer in network.encoder:
+        layer.attention.inward.weight.data *= scale
     inputs = drawn_page(network, n)
     compiled = encode(network, inputs, True, monkeypatch)
     plain = encode(network, inputs, False, monkeypatch)
@@ -70,22 +78,12 @@ def test_compiled_tables_are_those_of_the_formula(network, n, monkeypatch):
         own_error, error = (
             (found.double() - expected)[is_finite].abs().max().item() for found in (pytorchs, ours)
         )
-        assert error <= 4 * own_error + 1e-5
+        assert error <= 4 * own_error + tolerance
 
 
-def test_weights_and_labels_that_do_not_fit_are_refused(network, monkeypatch):
+@pytest.mark.parametrize("label", [-1.0, 2.0, float("nan")])
+def test_labels_without_a_vector_are_refused(network, label, monkeypatch):
     inputs = drawn_page(network, 5)
-    for part, wrong in (
-        ("queries", torch.nn.Linear(24, 47)),
-        ("pair_scores", torch.nn.Linear(32, 5)),
-        ("boxes", torch.nn.Linear(15, 24)),
-    ):
-        broken = copy.deepcopy(network)
-        setattr(broken, part, wrong)
-        with pytest.raises(ShapeError, match="expected weights of the shapes"):
-            encode(broken, inputs, True, monkeypatch)
-    for label in (-1.0, 2.0, float("nan")):
-        wrong = inputs.clone()
-        wrong[0, 3, LABEL] = label
-        with pytest.raises(IndexError, match="expected labels from 0 to 16"):
-            encode(network, wrong, True, monkeypatch)
+    inputs[0, 3, LABEL] = label
+    with pytest.raises(IndexError, match="expected labels from 0 to 16"):
+        encode(network, inputs, True, monkeypatch)

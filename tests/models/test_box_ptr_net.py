@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 import torch
+from torch.nn.utils import prune
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ptrnet import Beam, Greedy, Sample, kernels, models, tasks
@@ -168,14 +169,13 @@ def test_pairs_of_many_boxes_are_scored_in_parts(network):
     network.double()
 
 
-def test_pytorch_computes_the_formula_in_all_other_cases(network, compiled):
-    """Compiled code would ignore what a user changed, and has no gradients."""
+def test_batches_gradients_and_transforms_use_the_formula(network, compiled):
     inputs, lengths = boxes_of([7])
     with torch.no_grad():
         expected = network.encode(inputs, lengths).follow
     inputs, own = inputs.float(), copy.deepcopy(network).float()
-    page, call, calls = Page(own), torch.func.functional_call, []
-    part, weights = own.encoder[1].attention.outward, dict(page.named_parameters())
+    page, call = Page(own), torch.func.functional_call
+    weights = dict(page.named_parameters())
 
     def check(found):
         torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
@@ -184,34 +184,121 @@ def test_pytorch_computes_the_formula_in_all_other_cases(network, compiled):
     with torch.no_grad():
         with torch.autocast("cpu", torch.bfloat16):
             own.encode(inputs, lengths)
-        own.train().encode(inputs, lengths)  # which drops labels
-        own.eval()
-        hook = part.register_forward_hook(lambda *a: calls.append(1))
-        check(own.encode(inputs, lengths).follow)
-        hook.remove()
-        part.forward = lambda rows: torch.nn.Linear.forward(part, rows)
-        check(own.encode(inputs, lengths).follow)
-        del part.forward
+        with Observed():
+            check(own.encode(inputs, lengths).follow)
+        check(own.encode(inputs.expand(2, -1, -1), lengths.expand(2)).follow[1:])
+        longer = torch.nn.functional.pad(inputs, (0, 0, 0, 2))
+        check(own.encode(longer, lengths).follow[:, :8, :8])
+        with pytest.raises(IndexError):
+            own.encode(inputs[..., :4], lengths)  # no labels
         twice = {name: torch.stack([weight] * 2) for name, weight in weights.items()}
         check(torch.func.vmap(lambda some: call(page, some, (inputs, lengths)))(twice)[1])
+        of_lengths = torch.func.vmap(lambda n: own.encode(inputs, n[None]).follow)
+        check(of_lengths(lengths.expand(2))[1])
         _, tangent = torch.func.jvp(
             lambda bias: call(page, {"network.first.bias": bias}, (inputs, lengths)),
             (own.first.bias,),
             (torch.ones(1),),
         )
         assert tangent[0, 0, 1:].tolist() == [1] * 7
-        with Observed():
-            check(own.encode(inputs, lengths).follow)
-        check(own.encode(inputs.expand(2, -1, -1), lengths.expand(2)).follow[1:])
-        longer = torch.nn.functional.pad(inputs, (0, 0, 0, 2))
-        check(own.encode(longer, lengths).follow[:, :8, :8])
-    assert not compiled and calls == [1]
-    with torch.no_grad():
+        assert not compiled
         check(own.encode(inputs, lengths).follow)
     assert compiled == [7]
 
 
-def test_compiled_code_reads_the_weights_of_now(network, compiled):
+def hook(network):
+    network.encoder[1].attention.outward.register_forward_hook(lambda part, given, found: -found)
+
+
+def hook_before(network):
+    network.queries.register_forward_pre_hook(lambda part, given: (-given[0],))
+
+
+def replace_a_forward(network):
+    network.keys.forward = lambda rows: -torch.nn.Linear.forward(network.keys, rows)
+
+
+def add_maps_of_pairs(network):
+    network.pairs.extend([torch.nn.Linear(32, 32), torch.nn.ReLU()])
+
+
+def add_a_map_to_a_layer(network):
+    network.encoder[0].feed_forward.append(torch.nn.Linear(16, 16))
+
+
+def replace_an_activation(network):
+    network.encoder[0].feed_forward[1] = torch.nn.Tanh()
+
+
+def add_labels(network):
+    network.labels = torch.nn.Embedding(20, 16)
+
+
+def leave_out_a_bias(network):
+    network.first = torch.nn.Linear(16, 1, bias=False)
+
+
+def prune_weights(network):
+    """Remove small weights. PyTorch then registers the bias before the weight."""
+    for part in (network.queries, network.pair_scores):
+        prune.l1_unstructured(part, "weight", 0.5)
+        prune.remove(part, "weight")
+
+
+def drop_labels_at_random(network):
+    network.drop_labels.train()
+    network.drop_labels.p = 1.0
+
+
+CHANGES = [
+    *(hook, hook_before, replace_a_forward, add_maps_of_pairs, add_a_map_to_a_layer),
+    *(replace_an_activation, add_labels, leave_out_a_bias, prune_weights, drop_labels_at_random),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_changed_networks_use_the_formula(network, compiled, change):
+    """Compiled code would ignore what a user changed."""
+    inputs, lengths = boxes_of([7])
+    own = copy.deepcopy(network)
+    change(own)
+    with torch.no_grad():
+        own.double()
+        expected = own.encode(inputs, lengths).follow
+        found = own.float().encode(inputs.float(), lengths).follow
+        before = network.float().encode(inputs.float(), lengths).follow
+    network.double()
+    assert compiled == [7]  # that of the unchanged network
+    torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-4)
+    assert (found - before).abs().max() > 1e-3
+
+
+def test_subclasses_use_their_own_formula(network, compiled):
+    class Own(BoxPtrNet):
+        def _of_pairs(self, boxes):
+            return -super()._of_pairs(boxes)
+
+    inputs, lengths = boxes_of([7])
+    own = Own(network.features, network.num_specials, network._settings).eval()
+    with torch.inference_mode():
+        own.encode(inputs.float(), lengths)
+    assert not compiled
+
+
+def test_answers_do_not_depend_on_default_types(network, compiled):
+    solver = Solver(copy.deepcopy(network).float(), tasks.get("reading-order"))
+    page = boxes_of([7])[0][0, :, :4].numpy()
+    expected = solver.answer(page)
+    torch.set_default_dtype(torch.float64)
+    try:
+        found = solver.answer(page)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert found.outputs.tolist() == expected.outputs.tolist()
+    assert found.log_prob == expected.log_prob and compiled == [7, 7]
+
+
+def test_compiled_code_reads_the_current_weights(network, compiled):
     inputs, lengths = boxes_of([7])
     inputs, own = inputs.float(), copy.deepcopy(network).float()
     with torch.no_grad():
@@ -233,14 +320,16 @@ def test_compiled_code_reads_the_weights_of_now(network, compiled):
 
 def test_pytorch_computes_the_first_pages_of_a_process(network, compiled, monkeypatch):
     """Loading compiled code takes longer than a few pages."""
-    inputs, lengths = boxes_of([7])
-    network.float()
-    monkeypatch.setattr(kernels, "_steps", 0)
-    with torch.no_grad():
-        for _ in range(40):
-            network.encode(inputs.float(), lengths)
-    assert len(compiled) == 40 - 17
-    network.double()
+    solver = Solver(copy.deepcopy(network).float(), tasks.get("reading-order"))
+    page = boxes_of([7])[0][0, :, :4].numpy()
+    for decoder, pages in ((Greedy(), 8), (Beam(4), 17)):
+        monkeypatch.setattr(kernels, "_steps", 0)
+        compiled.clear()
+        for _ in range(pages):
+            solver.solve(page, decoder)
+        assert not compiled
+        solver.solve(page, decoder)
+        assert compiled == [7]
 
 
 @pytest.mark.parametrize("decoder", [Greedy(), Beam(4), Sample(8)])
@@ -255,7 +344,7 @@ def test_answers_are_permutations_alone_and_together(network, decoder):
     network.double()
 
 
-@pytest.mark.parametrize("scale", [1, 30], ids=["even", "peaked"])
+@pytest.mark.parametrize("scale", [1, 30, 1e4], ids=["even", "peaked", "ends early"])
 def test_greedy_answers_at_once_are_those_of_a_beam_of_one(network, scale, compiled):
     network.float()
     heads = [part.weight.data for part in (network.queries, network.keys, network.first)]
@@ -268,11 +357,12 @@ def test_greedy_answers_at_once_are_those_of_a_beam_of_one(network, scale, compi
                 decoder.decode(network, inputs.float(), lengths, lengths)
                 for decoder in (Greedy(), Beam(1))
             )
-            assert torch.equal(at_once.tokens, by_step.tokens)
-            assert at_once.lengths.tolist() == by_step.lengths.tolist() == [[n]]
+            length = by_step.lengths.item()
+            assert at_once.lengths.item() == length and (scale == 1e4 or length == n)
+            assert torch.equal(at_once.tokens[..., :length], by_step.tokens[..., :length])
             torch.testing.assert_close(at_once.log_probs, by_step.log_probs, rtol=1e-4, atol=1e-4)
         short = Greedy().decode(network, inputs.float(), lengths, lengths.clamp(max=5))
-    assert short.lengths.tolist() == [[5]]
+    assert scale == 1e4 or short.lengths.tolist() == [[5]]
     assert compiled == [7, 7, 1, 1, 40, 40, 40]
     for weight in heads:
         weight /= scale

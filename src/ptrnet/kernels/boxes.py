@@ -1,6 +1,7 @@
 """The features of boxes and of pairs of boxes, which `box-ptr-net` reads.
 
-`boxes_cpu.py` computes the same, compiled for a CPU.
+`boxes_cpu.py` computes the same, compiled for a CPU. After a change of a constant, remove numba's
+cache, see `numerics`.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""The tables of a page of `box-ptr-net`, compiled for a CPU: what pairs of boxes say about order.
+"""The tables of one page of `box-ptr-net`, compiled for a CPU.
 
 `ptrnet.models.box_ptr_net` has the formulas, and computes all other cases: several pages, with
 gradients, on a GPU, in other types than float32, and while PyTorch traces, compiles or exports. For
@@ -6,7 +6,7 @@ a page of 40 boxes, PyTorch needs a few hundred operations, and starting them ta
 their arithmetic.
 
 Arrays have a column for each box: the rows of states are units. Columns are padded to whole
-vectors. The numbers in padded columns are finite and reach no other column.
+vectors. The numbers in padded columns reach no other column.
 """
 
 import math
@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ptrnet.errors import ShapeError
 from ptrnet.kernels.boxes import NUM_FEATURES, NUM_PAIR_FEATURES, SCALES, SMALLEST, WAVES
 from ptrnet.kernels.numerics import (
     as_array,
@@ -40,7 +39,7 @@ Maps = tuple[tuple[Array, ...], tuple[Array, ...]]
 
 
 class Parts(NamedTuple):
-    """The parts of a network of H units that have weights, in float32 on a CPU."""
+    """The parts of a network of H units that have weights, as `BoxPtrNet` builds them."""
 
     heads: int  # of each layer's attention
     labels: nn.Embedding
@@ -48,7 +47,7 @@ class Parts(NamedTuple):
     pairs: Sequence[nn.Module]  # three linear maps, with ReLU between them
     # For each layer: attention's input and output, and the two maps of the feed-forward network.
     layers: Sequence[Sequence[nn.Module]]
-    last: Sequence[nn.Module]  # queries, keys and first
+    outputs: Sequence[nn.Module]  # queries, keys and first
 
 
 class Tables(NamedTuple):
@@ -68,26 +67,24 @@ def tables_of_page(parts: Parts, inputs: Tensor, end_score: float) -> Tables:
         end_score: the score of END.
 
     Raises:
-        ShapeError: the shapes of weights do not fit each other.
         IndexError: a label is not in the network's table.
     """
     n, page, vectors = len(inputs), as_array(inputs), as_array(parts.labels.weight)
-    of_boxes, of_pairs, *of_layers, of_last = map(
-        _maps, (parts.boxes, parts.pairs, *parts.layers, parts.last)
+    box_maps, pair_maps, *layer_maps, output_maps = map(
+        _maps, (parts.boxes, parts.pairs, *parts.layers, parts.outputs)
     )
-    _check_shapes(parts.heads, vectors.shape[1], of_boxes, of_pairs, of_layers, of_last)
     follow, before = np.zeros((2, 1 + n, 1 + n), np.float32)
     follow[:, 0] = end_score
     tables = Tables(follow, before, np.zeros(1 + n, np.float32))
     width = -(-n // COLUMNS) * COLUMNS
     states = np.empty((vectors.shape[1], width), np.float32)
-    pairs = np.empty((n, len(of_pairs[1][-1]), width), np.float32)
-    if not embed(page, vectors, *of_boxes, states):
+    pairs = np.empty((n, len(pair_maps[1][-1]), width), np.float32)
+    if not embed(page, vectors, *box_maps, states):
         raise IndexError(f"expected labels from 0 to {len(vectors) - 1}")
-    score_pairs(page, *of_pairs, pairs)
-    for layer, maps in enumerate(of_layers):
+    score_pairs(page, *pair_maps, pairs)
+    for layer, maps in enumerate(layer_maps):
         encode_layer(states, parts.heads, pairs, 2 + layer * parts.heads, *maps)
-    fill_tables(states, pairs, *of_last, *tables)
+    fill_tables(states, pairs, *output_maps, *tables)
     return tables
 
 
@@ -100,24 +97,6 @@ def walk_page(tables: Tables) -> tuple[NDArray[np.int64], float]:
 def _maps(parts: Sequence[nn.Module]) -> Maps:
     weights, biases = zip(*(part._parameters.values() for part in parts), strict=True)
     return tuple(map(as_array, weights)), tuple(map(as_array, biases))
-
-
-def _check_shapes(
-    heads: int, units: int, of_boxes: Maps, of_pairs: Maps, of_layers: list[Maps], of_last: Maps
-) -> None:
-    """Raise ShapeError if shapes do not fit. Compiled code would read beyond the arrays."""
-    first, second, _ = map(len, of_pairs[1])
-    expected = [(units, NUM_FEATURES), (first, NUM_PAIR_FEATURES), (second, first)]
-    expected.append((2 + heads * len(of_layers), second))
-    for _, biases in of_layers:
-        inner = len(biases[2])
-        expected += [(3 * units, units), (units, units), (inner, units), (units, inner)]
-    expected += [(2 * units, units), (2 * units, units), (1, units)]
-    maps = (of_boxes, of_pairs, *of_layers, of_last)
-    shapes = [weight.shape for weights, _ in maps for weight in weights]
-    rows = [len(bias) for _, biases in maps for bias in biases]
-    if shapes != expected or rows != [shape[0] for shape in expected] or units % heads:
-        raise ShapeError(f"box-ptr-net: expected weights of the shapes {expected}, got {shapes}")
 
 
 @in_order_jit
@@ -140,11 +119,11 @@ def embed(page, vectors, weights, biases, states):
             features[6 + axis, j] = log32(max(size, _SMALLEST))
     _map(weights[0], biases[0], features, states)
     for j in range(len(page)):
-        label = int(np.rint(page[j, 4] * np.float32(len(vectors) - 1)))
-        if label < 0 or label >= len(vectors):
+        label = np.rint(page[j, 4] * np.float32(len(vectors) - 1))
+        if not 0 <= label < len(vectors):
             return False
         for u in range(len(states)):
-            states[u, j] += vectors[label, u]
+            states[u, j] += vectors[int(label), u]
     return True
 
 
@@ -244,8 +223,7 @@ def fill_tables(states, pairs, weights, biases, follow, before, remaining):
         states: `(H, W)`, from the last layer.
         pairs: `(n, C, W)`. The first two scores of a pair are parts of `before` and `follow`.
         weights, biases: of three maps, see `Parts`.
-        follow, before, remaining: see `Tables`. Row and column 0 are the caller's, except
-            `follow[0]`.
+        follow, before, remaining: see `Tables`. Column 0, and row 0 of `before`, stay as they are.
     """
     (units, width), n = states.shape, len(pairs)
     scale = np.float32(1 / math.sqrt(units))
@@ -285,25 +263,23 @@ def fill_tables(states, pairs, weights, biases, follow, before, remaining):
 
 @in_order_jit
 def walk(follow, before, remaining, tokens):
-    """Write the likeliest token of each step, and return the log-probability of all.
-
-    END needs no term: it comes last, when no other token is possible.
-    """
-    n, remaining, last, log_prob = len(tokens) - 1, remaining.copy(), 0, 0.0
-    scores = np.empty(n, np.float32)
-    for step in range(n):
-        best = 0
-        for j in range(n):
-            remaining[1 + j] -= before[last, 1 + j]
-            scores[j] = follow[last, 1 + j] - remaining[1 + j]
-        for j in range(n):
-            if scores[j] > scores[best]:
-                best = j
-        total = _ZERO
-        for j in range(n):
-            total += exp32(scores[j] - scores[best])
+    """Write the likeliest token of each step until END, and return the log-probability of all."""
+    remaining, last, log_prob = remaining.copy(), 0, 0.0
+    scores = np.empty(len(remaining), np.float32)
+    for step in range(len(tokens)):
+        best, total = 0, _ZERO
+        for t in range(len(scores)):
+            remaining[t] -= before[last, t]
+            scores[t] = follow[last, t] - remaining[t]
+        for t in range(len(scores)):
+            if scores[t] > scores[best]:
+                best = t
+        for t in range(len(scores)):
+            total += exp32(scores[t] - scores[best])
         log_prob -= math.log(total)
-        last = tokens[step] = 1 + best
+        if best == 0:
+            break
+        last = tokens[step] = best
     return log_prob
 
 

@@ -3,6 +3,8 @@
 LLVM vectorises loops that pass over an array once. A product of matrices is fast only if a block of
 the result stays in the processor's registers while the loop passes over the factors. LLVM does not
 find such blocks, so `add_product` names them: its variables are vectors.
+
+After a change in this file, remove numba's cache, see `numerics`.
 """
 
 from llvmlite import ir
@@ -55,7 +57,7 @@ def store_vector(typing, array, row, column, vector):
 
 @intrinsic
 def multiply_add(typing, number, vector, addend):
-    """Return `number * vector + addend`, rounded once where the processor can."""
+    """Return `number * vector + addend`, rounded once if the processor can."""
 
     def generate(context, builder, signature, arguments):
         number, vector, addend = arguments

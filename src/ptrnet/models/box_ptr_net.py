@@ -8,19 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
-from ptrnet.kernels import is_eager, is_plain_float32, is_unchanged, may_use_compiled
+from ptrnet.kernels import is_eager, is_plain_float32, is_unchanged, may_use_compiled, structure_of
 from ptrnet.kernels.boxes import NUM_FEATURES, NUM_PAIR_FEATURES, box_features, pair_features
 from ptrnet.masks import Lengths, gather_rows, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts import Dropout
-from ptrnet.models.parts.attention import (
-    Encoder,
-    EncoderLayer,
-    FeedForward,
-    SelfAttention,
-    attention_bias,
-    normal_vectors,
-)
+from ptrnet.models.parts.attention import Encoder, EncoderLayer, attention_bias, normal_vectors
 from ptrnet.models.settings import BoxSettings
 from ptrnet.pages.labels import LABEL, LABELS
 
@@ -28,7 +21,9 @@ if TYPE_CHECKING:
     from ptrnet.kernels.boxes_cpu import Tables
 
 END_AND_START = 1  # the one special slot
-# A page counts as so many rows, see `may_use_compiled`, so PyTorch computes the first nine pages.
+# A page counts as this many rows, see `may_use_compiled`, in `greedy` and in `encode`. So PyTorch
+# computes the first eight pages of a process. Loading compiled code takes as long as 100 pages, but
+# who answers pages one by one, in a service or a loop, has many.
 ROWS_OF_A_PAGE = 160
 MAX_PAIRS = 2**14  # the features of this many pairs fit into a processor's cache
 END_SCORE = -1e6  # so low that END only comes when no box remains
@@ -89,6 +84,7 @@ class BoxPtrNet(PointerModel):
         self.encoder = Encoder(settings)
         self.queries, self.keys = nn.Linear(units, 2 * units), nn.Linear(units, 2 * units)
         self.first = nn.Linear(units, 1)
+        self._built = structure_of(self)
 
     def example_inputs(self, batch: int, n: int) -> Tensor:
         numbers = super().example_inputs(batch, n)
@@ -134,13 +130,14 @@ class BoxPtrNet(PointerModel):
         return EncodedBoxes(1 + n, (remaining,), follow, before)
 
     def _may_compile(self, inputs: Tensor, lengths: Tensor) -> bool:
-        """Whether compiled code computes the tables: those of a page alone. If False, count it."""
+        """Whether compiled code computes this batch: a single page, without padding."""
         return (  # read sizes only after the first checks: an export would keep them
             is_plain_float32(inputs)
             and is_eager(lengths)
-            and lengths.tolist() == [inputs.shape[1]]
+            and inputs.shape == (1, *lengths.tolist(), LABEL + 1)
             and not self.drop_labels.training
-            and is_unchanged(self, PARTS)
+            and type(self) is BoxPtrNet
+            and is_unchanged(self, self._built)
             and may_use_compiled(ROWS_OF_A_PAGE)
         )
 
@@ -152,8 +149,8 @@ class BoxPtrNet(PointerModel):
             attention, inner = layer.attention, layer.feed_forward
             layers.append([attention.inward, attention.outward, inner[0], inner[2]])
         pairs = [self.pairs[0], self.pairs[2], self.pair_scores]
-        last = [self.queries, self.keys, self.first]
-        parts = Parts(self.heads, self.labels, [self.boxes], pairs, layers, last)
+        outputs = [self.queries, self.keys, self.first]
+        parts = Parts(self.heads, self.labels, [self.boxes], pairs, layers, outputs)
         return tables_of_page(parts, page, END_SCORE)
 
     def _of_pairs(self, boxes: Tensor) -> Tensor:
@@ -191,7 +188,7 @@ class BoxPtrNet(PointerModel):
         from ptrnet.kernels.boxes_cpu import walk_page  # imports numba
 
         tokens, log_prob = walk_page(self._compiled_tables(inputs[0]))
-        return torch.from_numpy(tokens)[None], torch.tensor([log_prob])
+        return torch.from_numpy(tokens)[None], inputs.new_tensor([log_prob])
 
 
 class DropLabels(Dropout):
@@ -208,6 +205,4 @@ class DropLabels(Dropout):
         return labels.masked_fill(dropped, 0)
 
 
-_OWN_PARTS = (BoxPtrNet, DropLabels, Dropout, Encoder, EncoderLayer, SelfAttention, FeedForward)
-PARTS = (*_OWN_PARTS, nn.Linear, nn.Embedding, nn.Sequential, nn.ReLU)  # of an unchanged network
 MODEL = BoxPtrNet

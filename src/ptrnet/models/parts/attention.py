@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels import is_plain_float32, is_unchanged
+from ptrnet.kernels import is_plain_float32, is_unchanged, structure_of
 from ptrnet.masks import length_mask
 from ptrnet.models.parts import Dropout
 
@@ -276,6 +276,7 @@ class DecoderLayer(nn.Module):
         self.attention = SelfAttention(units, heads)
         self.cross = CrossAttention(units, heads)
         self.feed_forward = FeedForward(units, inner_units)
+        self._built = structure_of(self)
 
     def forward(
         self, rows: Tensor, causal_bias: Tensor, others: KeysValues, bias: Tensor
@@ -296,8 +297,7 @@ class DecoderLayer(nn.Module):
 
         Returns None if the layer was subclassed, patched or hooked.
         """
-        kinds = (DecoderLayer, SelfAttention, CrossAttention, FeedForward, nn.Linear, nn.ReLU)
-        if not is_unchanged(self, kinds) or len(self.feed_forward) != 3:
+        if type(self) is not DecoderLayer or not is_unchanged(self, self._built):
             return None
         (first, _, second), attention, cross = self.feed_forward, self.attention, self.cross
         maps = (attention.inward, attention.outward, cross.query, cross.outward, first, second)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.constraints.triangulations import OpenEdges
-from ptrnet.kernels import is_unchanged
+from ptrnet.kernels import is_unchanged, structure_of
 from ptrnet.kernels.frames import LastEdgeFeatures, OpenEdgeFeatures
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class EdgeFrames(nn.Module):
         sizes = (kind.first_size, *[kind.further_size] * ROUNDS)
         rounds = (FrameScore(features) for features in sizes)
         self.looks = nn.ModuleList(rounds)  # the name "looks" is part of saved weights
+        self._built = structure_of(self)
 
     def empty(self, tokens: Tensor) -> tuple[Tensor, ...]:
         """The state of empty prefixes, in the shape of `tokens` `(B, K)`."""
@@ -115,7 +116,7 @@ class EdgeFrames(nn.Module):
         Returns None if a part was subclassed, patched or hooked. Points are `(B, N, 2)`, and keys
         are the result of `project_keys`.
         """
-        if not is_unchanged(self, (EdgeFrames, nn.ModuleList, FrameScore, nn.Linear)):
+        if type(self) is not EdgeFrames or not is_unchanged(self, self._built):
             return None
         from ptrnet.kernels.frames_cpu import CompiledFrames  # imports numba
 
