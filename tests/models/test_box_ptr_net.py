@@ -1,6 +1,8 @@
 """The network for boxes: likelihoods, invariances, labels that are dropped, and every search."""
 
 import copy
+import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ptrnet import Beam, Greedy, Sample, kernels, models, tasks
 from ptrnet.errors import InputError
+from ptrnet.kernels import boxes_cpu
 from ptrnet.kernels.boxes import pair_features
 from ptrnet.models.box_ptr_net import MAX_PAIRS, BoxPtrNet, DropLabels
 from ptrnet.solver import Solver
@@ -48,13 +51,13 @@ def orders_of(sizes, seed=0):
 @pytest.fixture
 def compiled(monkeypatch):
     """Count the calls of compiled code, which computes pages from the first one on."""
-    calls, compute = [], BoxPtrNet._compiled_tables
+    calls, compute = [], boxes_cpu.tables_of_page
 
-    def count(network, page):
+    def count(weights, page, end_score):
         calls.append(len(page))
-        return compute(network, page)
+        return compute(weights, page, end_score)
 
-    monkeypatch.setattr(BoxPtrNet, "_compiled_tables", count)
+    monkeypatch.setattr(boxes_cpu, "tables_of_page", count)
     monkeypatch.setattr(kernels, "_steps", kernels.STEPS_BEFORE)
     return calls
 
@@ -260,15 +263,14 @@ CHANGES = [
 def test_changed_networks_use_the_formula(network, compiled, change):
     """Compiled code would ignore what a user changed."""
     inputs, lengths = boxes_of([7])
-    own = copy.deepcopy(network)
-    change(own)
+    own = copy.deepcopy(network).float()
     with torch.no_grad():
-        own.double()
-        expected = own.encode(inputs, lengths).follow
-        found = own.float().encode(inputs.float(), lengths).follow
-        before = network.float().encode(inputs.float(), lengths).follow
-    network.double()
-    assert compiled == [7]  # that of the unchanged network
+        before = own.encode(inputs.float(), lengths).follow
+        assert compiled == [7]
+        change(own)
+        found = own.encode(inputs.float(), lengths).follow
+        expected = own.double().encode(inputs, lengths).follow
+    assert compiled == [7]
     torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-4)
     assert (found - before).abs().max() > 1e-3
 
@@ -307,6 +309,8 @@ def test_compiled_code_reads_the_current_weights(network, compiled):
             lambda: own.queries.weight.mul_(2),
             lambda: setattr(own.queries, "bias", torch.nn.Parameter(own.queries.bias + 1)),
             lambda: own.keys.bias.data.add_(1),
+            lambda: setattr(own.keys.weight, "data", own.keys.weight.data * 2),
+            lambda: own.load_state_dict({**own.state_dict(), "first.bias": torch.ones(1)}),
         ):
             change()
             found = own.encode(inputs, lengths).follow
@@ -315,7 +319,25 @@ def test_compiled_code_reads_the_current_weights(network, compiled):
             torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
             assert (found - first).abs().max() > 1e-3
             first = found
-    assert len(compiled) == 4
+        own.double().float()
+        torch.testing.assert_close(own.encode(inputs, lengths).follow, first)
+        other = copy.deepcopy(own)
+        other.first.bias.add_(1)
+        torch.testing.assert_close(own.encode(inputs, lengths).follow, first)
+        gained = other.encode(inputs, lengths).follow[0, 0, 1:] - first[0, 0, 1:]
+        torch.testing.assert_close(gained, torch.ones(7))
+    assert len(compiled) == 6 + 3
+
+
+def test_compiled_code_does_not_keep_a_network(network, compiled):
+    inputs, lengths = boxes_of([7])
+    own = copy.deepcopy(network).float()
+    with torch.no_grad():
+        own.encode(inputs.float(), lengths)
+    weights, is_alive = weakref.ref(own.queries.weight), weakref.ref(own)
+    del own
+    gc.collect()
+    assert compiled == [7] and is_alive() is None and weights() is None
 
 
 def test_pytorch_computes_the_first_pages_of_a_process(network, compiled, monkeypatch):

@@ -19,6 +19,9 @@ transform its operations.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from types import NoneType
+from typing import Any, NamedTuple, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -58,6 +61,19 @@ def is_plain_float32(*tensors: Tensor) -> bool:
 
 
 Structure = list[tuple[type[nn.Module], list[tuple[str, torch.Size]]]]
+T = TypeVar("T")
+
+
+class Prepared(NamedTuple):
+    """What `prepare` returned for a module, and what the module was like."""
+
+    kinds: list[type]  # the classes of its parts
+    weights: list[Tensor | None]
+    places: list[tuple[int, int] | None]  # the addresses of the weights and of their numbers
+    made: Any
+
+
+_prepared = WeakKeyDictionary[nn.Module, Prepared]()
 
 
 def structure_of(module: nn.Module) -> Structure:
@@ -68,23 +84,40 @@ def structure_of(module: nn.Module) -> Structure:
     ]
 
 
-def is_unchanged(module: nn.Module, built: Structure) -> bool:
-    """Whether a module still has the structure `built`, in float32 and without hooks.
+def prepare(module: nn.Module, built: Structure, make: Callable[[], T]) -> T | None:
+    """Return what compiled code reads of a module, or None if it cannot compute the module.
 
     Compiled code would ignore an adapter, a hook, or a part or a `forward` that the user replaced,
     and weights that `torch.func` passes, which are not of the class `Parameter`.
+
+    Args:
+        module: has to be in float32 on a CPU, without hooks, and of the structure `built`.
+        built: `structure_of(module)` when it was built.
+        make: makes the result, which may hold parts, or arrays that share the weights' memory, but
+            no copies. It is called again only if weights were replaced or moved: every answer
+            begins with this function, and making takes longer than the check.
     """
-    if structure_of(module) != built:
-        return False
+    kinds, weights = list[type](), list[Tensor | None]()
     for part in parts_of(module):
         if part._forward_hooks or part._forward_pre_hooks or "forward" in part.__dict__:
-            return False
-        for weight in part._parameters.values():
-            if weight is None:
-                continue
-            if type(weight) is not Parameter or weight.dtype != torch.float32:
-                return False
-    return True
+            return None
+        kinds.append(type(part))
+        weights.extend(part._parameters.values())
+    if any(type(weight) not in (Parameter, NoneType) for weight in weights):
+        return None
+    places = [None if weight is None else (id(weight), weight.data_ptr()) for weight in weights]
+    known = _prepared.get(module)
+    if known is not None and known.kinds == kinds and known.places == places:
+        return cast("T", known.made)
+    is_readable = all(
+        w is None or (w.dtype == torch.float32 and w.device.type == "cpu" and w.is_contiguous())
+        for w in weights
+    )
+    if not is_readable or structure_of(module) != built:
+        return None
+    made = make()
+    _prepared[module] = Prepared(kinds, weights, places, made)
+    return made
 
 
 def parts_of(module: nn.Module) -> Iterator[nn.Module]:

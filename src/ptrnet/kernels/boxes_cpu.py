@@ -26,9 +26,17 @@ from ptrnet.kernels.numerics import (
     in_order_jit,
     log32,
 )
-from ptrnet.kernels.vectors import COLUMNS, add_product
+from ptrnet.kernels.vectors import (
+    COLUMNS,
+    LANES,
+    add_product,
+    load_vector,
+    multiply_add,
+    spread,
+    store_vector,
+)
 
-_ZERO, _ONE = np.float32(0), np.float32(1)
+_ZERO, _HALF, _ONE = np.float32(0), np.float32(0.5), np.float32(1)
 _EPSILON = np.float32(1e-5)  # the default of `torch.nn.functional.layer_norm`
 _SMALLEST = np.float32(SMALLEST)
 _SCALES, _WAVES = tuple(map(np.float32, SCALES)), tuple(map(np.float32, WAVES))
@@ -38,16 +46,22 @@ Array = NDArray[np.float32]
 Maps = tuple[tuple[Array, ...], tuple[Array, ...]]
 
 
-class Parts(NamedTuple):
-    """The parts of a network of H units that have weights, as `BoxPtrNet` builds them."""
+class Weights(NamedTuple):
+    """The weights of a network of H units, in float32."""
 
     heads: int  # of each layer's attention
-    labels: nn.Embedding
-    boxes: Sequence[nn.Module]  # one linear map
-    pairs: Sequence[nn.Module]  # three linear maps, with ReLU between them
+    labels: Array  # (labels, H)
+    boxes: Maps  # one map
+    pairs: Maps  # three maps, with ReLU between them
     # For each layer: attention's input and output, and the two maps of the feed-forward network.
-    layers: Sequence[Sequence[nn.Module]]
-    outputs: Sequence[nn.Module]  # queries, keys and first
+    layers: Sequence[Maps]
+    outputs: Maps  # queries, keys and first
+
+
+def maps_of(*parts: nn.Module) -> Maps:
+    """Return the weights and the biases of linear maps."""
+    weights, biases = zip(*(part.parameters() for part in parts), strict=True)
+    return tuple(map(as_array, weights)), tuple(map(as_array, biases))
 
 
 class Tables(NamedTuple):
@@ -58,33 +72,30 @@ class Tables(NamedTuple):
     remaining: Array  # (1 + N,)
 
 
-def tables_of_page(parts: Parts, inputs: Tensor, end_score: float) -> Tables:
+def tables_of_page(weights: Weights, inputs: Tensor, end_score: float) -> Tables:
     """Compute the tables of a page in float32 on a CPU.
 
     Args:
-        parts: of the network.
+        weights: of the network.
         inputs: `(N, 5)` boxes in the unit square, and their labels, see `LABEL`. N is at least 1.
         end_score: the score of END.
 
     Raises:
         IndexError: a label is not in the network's table.
     """
-    n, page, vectors = len(inputs), as_array(inputs), as_array(parts.labels.weight)
-    box_maps, pair_maps, *layer_maps, output_maps = map(
-        _maps, (parts.boxes, parts.pairs, *parts.layers, parts.outputs)
-    )
+    n, page, heads = len(inputs), as_array(inputs), weights.heads
     follow, before = np.zeros((2, 1 + n, 1 + n), np.float32)
     follow[:, 0] = end_score
     tables = Tables(follow, before, np.zeros(1 + n, np.float32))
     width = -(-n // COLUMNS) * COLUMNS
-    states = np.empty((vectors.shape[1], width), np.float32)
-    pairs = np.empty((n, len(pair_maps[1][-1]), width), np.float32)
-    if not embed(page, vectors, *box_maps, states):
-        raise IndexError(f"expected labels from 0 to {len(vectors) - 1}")
-    score_pairs(page, *pair_maps, pairs)
-    for layer, maps in enumerate(layer_maps):
-        encode_layer(states, parts.heads, pairs, 2 + layer * parts.heads, *maps)
-    fill_tables(states, pairs, *output_maps, *tables)
+    states = np.empty((weights.labels.shape[1], width), np.float32)
+    pairs = np.empty((n, len(weights.pairs[1][-1]), width), np.float32)
+    if not embed(page, weights.labels, *weights.boxes, states):
+        raise IndexError(f"expected labels from 0 to {len(weights.labels) - 1}")
+    score_pairs(page, *weights.pairs, pairs)
+    for layer, maps in enumerate(weights.layers):
+        encode_layer(states, heads, pairs, 2 + layer * heads, *maps)
+    fill_tables(states, pairs, *weights.outputs, *tables)
     return tables
 
 
@@ -92,11 +103,6 @@ def walk_page(tables: Tables) -> tuple[NDArray[np.int64], float]:
     """Return the likeliest token of each step `(1 + N,)`, END last, and their log-probability."""
     tokens = np.zeros(len(tables.remaining), np.int64)
     return tokens, walk(*tables, tokens)
-
-
-def _maps(parts: Sequence[nn.Module]) -> Maps:
-    weights, biases = zip(*(part._parameters.values() for part in parts), strict=True)
-    return tuple(map(as_array, weights)), tuple(map(as_array, biases))
 
 
 @in_order_jit
@@ -184,7 +190,7 @@ def encode_layer(states, heads, pairs, first, weights, biases):
         heads: number of heads.
         pairs: `(n, C, W)`. From score `first` on, a pair has the bias of each head's attention.
         first: see `pairs`.
-        weights, biases: of four maps, see `Parts`.
+        weights, biases: of four maps, see `Weights`.
     """
     n, _, width = pairs.shape
     units = len(states)
@@ -222,7 +228,7 @@ def fill_tables(states, pairs, weights, biases, follow, before, remaining):
     Args:
         states: `(H, W)`, from the last layer.
         pairs: `(n, C, W)`. The first two scores of a pair are parts of `before` and `follow`.
-        weights, biases: of three maps, see `Parts`.
+        weights, biases: of three maps, see `Weights`.
         follow, before, remaining: see `Tables`. Column 0, and row 0 of `before`, stay as they are.
     """
     (units, width), n = states.shape, len(pairs)
@@ -283,12 +289,14 @@ def walk(follow, before, remaining, tokens):
     return log_prob
 
 
+# In these two functions, LLVM would vectorise the loop over columns for more columns than a page
+# has, and compute the rest one by one.
 @in_order_inner
 def _map(weight, bias, x, out):
     """Write `weight @ x + bias`."""
     for u in range(len(out)):
-        for i in range(out.shape[1]):
-            out[u, i] = bias[u]
+        for i in range(0, out.shape[1], LANES):
+            store_vector(out, u, i, spread(bias[u]))
     add_product(weight, x, out)
 
 
@@ -296,16 +304,17 @@ def _map(weight, bias, x, out):
 def _add_map(weight, bias, x, out):
     """Add `weight @ x + bias` to `out`."""
     for u in range(len(out)):
-        for i in range(out.shape[1]):
-            out[u, i] += bias[u]
+        for i in range(0, out.shape[1], LANES):
+            store_vector(out, u, i, multiply_add(_ONE, load_vector(out, u, i), spread(bias[u])))
     add_product(weight, x, out)
 
 
 @in_order_inner
 def _rectify(x):
-    for u in range(len(x)):
-        for i in range(x.shape[1]):
-            x[u, i] = max(x[u, i], _ZERO)
+    numbers = x.reshape(-1)  # a single loop, for the same reason
+    for k in range(len(numbers)):
+        # LLVM would turn `max` into a branch, and not vectorise it. The sum is exact.
+        numbers[k] = _HALF * (numbers[k] + abs(numbers[k]))
 
 
 @in_order_inner

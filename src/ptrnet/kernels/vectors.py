@@ -56,20 +56,33 @@ def store_vector(typing, array, row, column, vector):
 
 
 @intrinsic
+def spread(typing, number):
+    """Return a vector of equal numbers."""
+
+    def generate(context, builder, signature, arguments):
+        return _spread(builder, arguments[0])
+
+    return _vector(types.float32), generate
+
+
+@intrinsic
 def multiply_add(typing, number, vector, addend):
     """Return `number * vector + addend`, rounded once if the processor can."""
 
     def generate(context, builder, signature, arguments):
         number, vector, addend = arguments
-        undefined, first = ir.Constant(_VECTOR, ir.Undefined), ir.Constant(ir.IntType(32), 0)
-        indices = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-        one = builder.insert_element(undefined, number, first)
-        number = builder.shuffle_vector(one, undefined, indices)
-        return builder.fadd(
-            builder.fmul(number, vector, flags=["contract"]), addend, flags=["contract"]
-        )
+        product = builder.fmul(_spread(builder, number), vector, flags=["contract"])
+        return builder.fadd(product, addend, flags=["contract"])
 
     return _vector(types.float32, _vector, _vector), generate
+
+
+def _spread(builder, number):
+    undefined, first = ir.Constant(_VECTOR, ir.Undefined), ir.Constant(ir.IntType(32), 0)
+    indices = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return builder.shuffle_vector(
+        builder.insert_element(undefined, number, first), undefined, indices
+    )
 
 
 def _pointer(context, builder, signature, arguments):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
-from ptrnet.kernels import is_eager, is_plain_float32, is_unchanged, may_use_compiled, structure_of
+from ptrnet.kernels import is_eager, is_plain_float32, may_use_compiled, prepare, structure_of
 from ptrnet.kernels.boxes import NUM_FEATURES, NUM_PAIR_FEATURES, box_features, pair_features
 from ptrnet.masks import Lengths, gather_rows, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
@@ -18,7 +18,7 @@ from ptrnet.models.settings import BoxSettings
 from ptrnet.pages.labels import LABEL, LABELS
 
 if TYPE_CHECKING:
-    from ptrnet.kernels.boxes_cpu import Tables
+    from ptrnet.kernels.boxes_cpu import Weights
 
 END_AND_START = 1  # the one special slot
 # A page counts as this many rows, see `may_use_compiled`, in `greedy` and in `encode`. So PyTorch
@@ -95,9 +95,11 @@ class BoxPtrNet(PointerModel):
     def encode(self, inputs: Tensor, lengths: Lengths = None) -> EncodedBoxes:
         batch, n, _ = inputs.shape
         lengths = full_lengths(inputs) if lengths is None else lengths
-        if self._may_compile(inputs, lengths):
-            tables = map(torch.from_numpy, self._compiled_tables(inputs[0]))
-            follow, before, remaining = (table[None] for table in tables)
+        if (weights := self._weights_for(inputs, lengths)) is not None:
+            from ptrnet.kernels.boxes_cpu import tables_of_page
+
+            tables = tables_of_page(weights, inputs[0], END_SCORE)
+            follow, before, remaining = (torch.from_numpy(table)[None] for table in tables)
             return EncodedBoxes(1 + n, (remaining[None],), follow, before)
         is_box = length_mask(lengths, n)
         boxes = inputs[..., :LABEL]
@@ -129,29 +131,35 @@ class BoxPtrNet(PointerModel):
             follow = nn.functional.pad(follow, (1, 0), value=END_SCORE)
         return EncodedBoxes(1 + n, (remaining,), follow, before)
 
-    def _may_compile(self, inputs: Tensor, lengths: Tensor) -> bool:
-        """Whether compiled code computes this batch: a single page, without padding."""
-        return (  # read sizes only after the first checks: an export would keep them
+    def _weights_for(self, inputs: Tensor, lengths: Tensor) -> "Weights | None":
+        """What compiled code reads, which computes a single page without padding. Else None."""
+        if (  # read sizes only after the first checks: an export would keep them
             is_plain_float32(inputs)
             and is_eager(lengths)
             and inputs.shape == (1, *lengths.tolist(), LABEL + 1)
             and not self.drop_labels.training
             and type(self) is BoxPtrNet
-            and is_unchanged(self, self._built)
             and may_use_compiled(ROWS_OF_A_PAGE)
-        )
+        ):
+            return prepare(self, self._built, self._weights)
+        return None
 
-    def _compiled_tables(self, page: Tensor) -> "Tables":
-        from ptrnet.kernels.boxes_cpu import Parts, tables_of_page  # imports numba
+    def _weights(self) -> "Weights":
+        from ptrnet.kernels.boxes_cpu import Weights, maps_of  # imports numba
+        from ptrnet.kernels.numerics import as_array
 
         layers = []
         for layer in cast("Iterable[EncoderLayer]", self.encoder):
             attention, inner = layer.attention, layer.feed_forward
-            layers.append([attention.inward, attention.outward, inner[0], inner[2]])
-        pairs = [self.pairs[0], self.pairs[2], self.pair_scores]
-        outputs = [self.queries, self.keys, self.first]
-        parts = Parts(self.heads, self.labels, [self.boxes], pairs, layers, outputs)
-        return tables_of_page(parts, page, END_SCORE)
+            layers.append(maps_of(attention.inward, attention.outward, inner[0], inner[2]))
+        return Weights(
+            self.heads,
+            as_array(self.labels.weight),
+            maps_of(self.boxes),
+            maps_of(self.pairs[0], self.pairs[2], self.pair_scores),
+            layers,
+            maps_of(self.queries, self.keys, self.first),
+        )
 
     def _of_pairs(self, boxes: Tensor) -> Tensor:
         """The scores `(2 + layers * heads, B, N, N)` of all pairs, from their features."""
@@ -183,11 +191,12 @@ class BoxPtrNet(PointerModel):
         self, inputs: Tensor, lengths: Tensor, max_lengths: Tensor
     ) -> tuple[Tensor, Tensor] | None:
         """See `PointerModel.greedy`. Compiled code takes a step in a hundredth of the time."""
-        if not self._may_compile(inputs, lengths) or max_lengths[0] < lengths[0]:
+        weights = self._weights_for(inputs, lengths)
+        if weights is None or max_lengths[0] < lengths[0]:
             return None
-        from ptrnet.kernels.boxes_cpu import walk_page  # imports numba
+        from ptrnet.kernels.boxes_cpu import tables_of_page, walk_page
 
-        tokens, log_prob = walk_page(self._compiled_tables(inputs[0]))
+        tokens, log_prob = walk_page(tables_of_page(weights, inputs[0], END_SCORE))
         return torch.from_numpy(tokens)[None], inputs.new_tensor([log_prob])
 
 

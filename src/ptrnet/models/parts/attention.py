@@ -8,12 +8,13 @@ In shapes, D is the number of units of a head, H / heads. M rows attend to L row
 """
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels import is_plain_float32, is_unchanged, structure_of
+from ptrnet.kernels import is_plain_float32, prepare, structure_of
 from ptrnet.masks import length_mask
 from ptrnet.models.parts import Dropout
 
@@ -297,13 +298,17 @@ class DecoderLayer(nn.Module):
 
         Returns None if the layer was subclassed, patched or hooked.
         """
-        if type(self) is not DecoderLayer or not is_unchanged(self, self._built):
+        maps = prepare(self, self._built, self._maps) if type(self) is DecoderLayer else None
+        if maps is None:
             return None
-        (first, _, second), attention, cross = self.feed_forward, self.attention, self.cross
-        maps = (attention.inward, attention.outward, cross.query, cross.outward, first, second)
         from ptrnet.kernels.decoder_layer_cpu import Step  # imports numba
 
-        return Step(attention.heads, others, bias, maps)  # type: ignore[arg-type]
+        return Step(self.attention.heads, others, bias, maps)
+
+    def _maps(self) -> Sequence[nn.Linear]:
+        (first, _, second), attention, cross = self.feed_forward, self.attention, self.cross
+        maps = attention.inward, attention.outward, cross.query, cross.outward, first, second
+        return cast("tuple[nn.Linear, ...]", maps)
 
     def _after_self_attention(self, rows: Tensor, others: KeysValues, bias: Tensor) -> Tensor:
         rows = rows + self.cross(layer_norm(rows), others, bias)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.constraints.triangulations import OpenEdges
-from ptrnet.kernels import is_unchanged, structure_of
+from ptrnet.kernels import prepare, structure_of
 from ptrnet.kernels.frames import LastEdgeFeatures, OpenEdgeFeatures
 
 if TYPE_CHECKING:
@@ -116,12 +116,15 @@ class EdgeFrames(nn.Module):
         Returns None if a part was subclassed, patched or hooked. Points are `(B, N, 2)`, and keys
         are the result of `project_keys`.
         """
-        if type(self) is not EdgeFrames or not is_unchanged(self, self._built):
+        rounds = prepare(self, self._built, self._rounds) if type(self) is EdgeFrames else None
+        if rounds is None:
             return None
         from ptrnet.kernels.frames_cpu import CompiledFrames  # imports numba
 
-        rounds = [list(score.parameters()) for score in self.looks]  # W, b and w
         return CompiledFrames(points, keys, rounds, self.is_open)
+
+    def _rounds(self) -> list[list[Tensor]]:
+        return [list(score.parameters()) for score in self.looks]  # W, b and w
 
     def forward(
         self,
