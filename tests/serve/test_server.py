@@ -19,6 +19,7 @@ import torch
 from ptrnet import kernels, models
 from ptrnet.cli import run
 from ptrnet.errors import InputError
+from ptrnet.kernels import boxes_cpu
 from ptrnet.serve.server import address_of, listen, read_token, warm_up
 from tests.support.fork_server import PROGRAM
 
@@ -281,3 +282,10 @@ def test_every_model_is_warmed_up(small, name, monkeypatch):
     assert kernels.may_use_compiled(1)
     assert all(map(torch.equal, before, network.parameters()))
     assert all(parameter.grad is None for parameter in network.parameters())
+
+
+def test_the_code_for_a_single_page_is_warmed_up(small, monkeypatch):
+    walked, walk = [], boxes_cpu.walk_page
+    monkeypatch.setattr(boxes_cpu, "walk_page", lambda tables: walked.append(1) or walk(tables))
+    warm_up({"pages": small(task="reading-order", model="box-ptr-net")})
+    assert walked

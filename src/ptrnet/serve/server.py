@@ -29,6 +29,7 @@ from uvicorn.supervisors import Multiprocess
 from ptrnet import runtime, weights
 from ptrnet.errors import AmbiguousInputWarning, InputError, OutOfDistributionWarning
 from ptrnet.kernels import use_compiled_kernels
+from ptrnet.models.base import full_lengths
 from ptrnet.serve.app import create_app
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.metrics import SHARED
@@ -160,11 +161,11 @@ def warm_up(models: Mapping[str, Solver]) -> None:
     for solver in models.values():
         model, task = solver.model, solver.task
         with torch.no_grad():
-            weight = next(model.parameters())
-            size, generator = (2, model.n or 4, model.features), torch.Generator()
-            inputs = torch.rand(size, generator=generator).to(weight)
+            inputs = model.example_inputs(2, model.n or 4).to(next(model.parameters()))
             encoded = model.encode(inputs)
             model.step(encoded, encoded.state, inputs.new_zeros(len(inputs), 1, dtype=torch.int64))
+            one = inputs[:1]  # some networks have other code for a single instance
+            model.greedy(one, full_lengths(one), full_lengths(one))
         if not task.facts.labellers:
             continue
         n = model.n or max(task.facts.min_elements, 4)
