@@ -197,3 +197,27 @@ def test_an_outlier_may_be_farther_than_floats_can_say():
     numbers = np.array([[1e308], [-1e308], [0.0], [5e-324], [1.0]])
     ((*_, text),) = trained.messages([Example(numbers)])  # a warning of NumPy is an error here
     assert "the model can hardly tell them apart" in text
+
+
+def test_facts_about_the_whole_set_that_differ_between_elements_are_named(small):
+    """Networks compare elements by such a fact, although no training example has a difference."""
+    solver = small(
+        "custom",
+        kind="choice",
+        fields=("price", "income", "city"),
+        categories=((), (), ("Bonn", "Jena")),
+        context=("income", "city"),
+        center=(0.0,) * 4,
+        spread=(1.0,) * 4,
+    )
+    solver = type(solver)(solver.model, solver.task)  # trained on unknown sizes
+    offers = [{"price": price, "income": 1, "city": "Jena"} for price in (3, 1, 2)]
+    assert said(lambda: solver.solve([offers, offers[:1]])) == []
+    wrong = [offers[0], {**offers[1], "income": 2}, offers[2]]
+    worse = [offers[0], {**offers[1], "income": 2, "city": "Bonn"}, offers[2]]
+    (message,) = said(lambda: solver.solve([offers, wrong, worse]))
+    expected = '... whole set ... differ between elements: "income" in 2 of 3 instances; "city" ...'
+    assert matches(message, expected)
+    assert said(lambda: solver.solve(wrong)) == []
+    (warning,) = solver.answer(wrong).warnings
+    assert warning.endswith('differ between elements: "income"')

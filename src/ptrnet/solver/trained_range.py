@@ -15,6 +15,7 @@ from ptrnet.errors import LISTED, InputError, OutOfDistributionWarning, short
 from ptrnet.geometry import first_equal
 from ptrnet.tasks import CUSTOM
 from ptrnet.tasks.base import Task
+from ptrnet.tasks.schema import Schema
 from ptrnet.types import Dataset, Example, Floats, Sizes
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class TrainedRange:
     - fewer or more elements than in any instance of the training
     - features that are far from their mean in the training
     - values that training did not see, which the model treats as missing
+    - facts about the whole set, such as the customer's income, that differ within an instance
     - elements that the model can hardly tell apart
 
     In spite of a warning, the model may answer the instances well.
@@ -145,6 +147,7 @@ class _Tally:
         self._num_spread, self._extent = 0, 0.0  # instances, and the largest of their extents
         self._has_table = False
         self._unseen: Counter[tuple[str, str]] = Counter()  # elements, by field and value
+        self._split: Counter[str] = Counter()  # instances, by the fact that differs within them
 
     def add(self, examples: Iterable[Example]) -> None:
         """Count instances."""
@@ -164,6 +167,7 @@ class _Tally:
         if self._task.facts.schema is not None:
             given = (elements for elements in data.column("elements") if elements is not None)
             self._unseen += self._task.facts.schema.unseen([*chain.from_iterable(given)])
+            self._add_facts(data, self._task.facts.schema)
         for row in np.flatnonzero(self._may_be_unlike(data)).tolist():
             self._add_features(data[row].inputs)
 
@@ -174,6 +178,18 @@ class _Tally:
             side = "fewer" if n < sizes[0] else "more"
             self._sizes[side][n] += 1
             self._has_table |= example.table is not None and n > sizes[-1]
+
+    def _add_facts(self, data: Dataset, schema: Schema) -> None:
+        """Count instances within which a fact about the whole set differs."""
+        for field, features in zip(schema.fields, schema.slices, strict=True):
+            if field in schema.context and len(data):
+                values = data.elements[:, features]
+                lowest, highest = (
+                    extreme.reduceat(values, data.starts[:-1])
+                    for extreme in (np.minimum, np.maximum)
+                )
+                if count := int((lowest < highest).any(1).sum()):
+                    self._split[field] += count
 
     def _may_be_unlike(self, data: Dataset) -> NDArray[np.bool_]:
         """Return `(B,)`, the instances that may have far features or equal elements.
@@ -238,6 +254,8 @@ class _Tally:
             yield Message("far", frozenset(self._far), self._far_text())
         if self._unseen:
             yield Message("unseen", frozenset(self._unseen), self._unseen_text())
+        if self._split:
+            yield Message("split", frozenset(self._split), self._split_text())
         if self._num_equal:
             which = f"elements {self._equal[0] + 1} and {self._equal[1] + 1}"
             text = (
@@ -280,6 +298,18 @@ class _Tally:
         if len(by_field) > LISTED:
             parts.append(f"{len(by_field) - LISTED} more fields")
         return f"treated as missing, because no training example had it: {'; '.join(parts)}"
+
+    def _split_text(self) -> str:
+        parts = [
+            f'"{field}"' + f" in {count} of {self._count} instances" * (self._count > 1)
+            for field, count in self._split.most_common(LISTED)
+        ]
+        if len(self._split) > LISTED:
+            parts.append(f"{len(self._split) - LISTED} more fields")
+        return (
+            "facts about the whole set, which had one value in each training example, differ "
+            f"between elements: {'; '.join(parts)}"
+        )
 
     def _far_text(self) -> str:
         schema, center = self._task.facts.schema, self._task.facts.scaling["center"]
