@@ -132,7 +132,7 @@ class BoxPtrNet(PointerModel):
         return EncodedBoxes(1 + n, (remaining,), follow, before)
 
     def _weights_for(self, inputs: Tensor, lengths: Tensor) -> "Weights | None":
-        """What compiled code reads, which computes a single page without padding. Else None."""
+        """The weights for compiled code if it computes this batch: one page, without padding."""
         if (  # read sizes only after the first checks: an export would keep them
             is_plain_float32(inputs)
             and is_eager(lengths)
