@@ -124,7 +124,7 @@ def one_by_one(answer: Callable[[Example], tuple[Indices, float | None]]) -> Met
     """Return a method that times each page."""
 
     def method(pages: Sequence[Example]) -> Result:
-        use_compiled_kernels()
+        use_compiled_kernels()  # from the first page on
         answer(pages[0])  # imports and compiles
         result = Result([], [], [])
         for page in pages:

@@ -19,7 +19,6 @@ transform its operations.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from types import NoneType
 from typing import Any, NamedTuple, TypeVar, cast
 from weakref import WeakKeyDictionary
 
@@ -68,8 +67,8 @@ class Prepared(NamedTuple):
     """What `prepare` returned for a module, and what the module was like."""
 
     kinds: list[type]  # the classes of its parts
-    weights: list[Tensor | None]
-    places: list[tuple[int, int] | None]  # the addresses of the weights and of their numbers
+    weights: list[Tensor]  # kept, so that no other object gets their addresses
+    places: list[tuple[int, int]]  # the addresses of the weights and of their numbers
     made: Any
 
 
@@ -97,21 +96,20 @@ def prepare(module: nn.Module, built: Structure, make: Callable[[], T]) -> T | N
             no copies. It is called again only if weights were replaced or moved: every answer
             begins with this function, and making takes longer than the check.
     """
-    kinds, weights = list[type](), list[Tensor | None]()
+    kinds, weights = list[type](), list[Tensor]()
     for part in parts_of(module):
         if part._forward_hooks or part._forward_pre_hooks or "forward" in part.__dict__:
             return None
         kinds.append(type(part))
-        weights.extend(part._parameters.values())
-    if any(type(weight) not in (Parameter, NoneType) for weight in weights):
+        weights += [weight for weight in part._parameters.values() if weight is not None]
+    if any(type(weight) is not Parameter for weight in weights):
         return None
-    places = [None if weight is None else (id(weight), weight.data_ptr()) for weight in weights]
+    places = [(id(weight), weight.data_ptr()) for weight in weights]
     known = _prepared.get(module)
     if known is not None and known.kinds == kinds and known.places == places:
         return cast("T", known.made)
     is_readable = all(
-        w is None or (w.dtype == torch.float32 and w.device.type == "cpu" and w.is_contiguous())
-        for w in weights
+        w.dtype == torch.float32 and w.device.type == "cpu" and w.is_contiguous() for w in weights
     )
     if not is_readable or structure_of(module) != built:
         return None

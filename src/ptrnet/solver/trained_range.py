@@ -147,7 +147,7 @@ class _Tally:
         self._num_spread, self._extent = 0, 0.0  # instances, and the largest of their extents
         self._has_table = False
         self._unseen: Counter[tuple[str, str]] = Counter()  # elements, by field and value
-        self._split: Counter[str] = Counter()  # instances, by the fact that differs within them
+        self._facts: Counter[str] = Counter()  # instances, by the fact that differs within them
 
     def add(self, examples: Iterable[Example]) -> None:
         """Count instances."""
@@ -189,7 +189,7 @@ class _Tally:
                     for extreme in (np.minimum, np.maximum)
                 )
                 if count := int((lowest < highest).any(1).sum()):
-                    self._split[field] += count
+                    self._facts[field] += count
 
     def _may_be_unlike(self, data: Dataset) -> NDArray[np.bool_]:
         """Return `(B,)`, the instances that may have far features or equal elements.
@@ -254,8 +254,8 @@ class _Tally:
             yield Message("far", frozenset(self._far), self._far_text())
         if self._unseen:
             yield Message("unseen", frozenset(self._unseen), self._unseen_text())
-        if self._split:
-            yield Message("split", frozenset(self._split), self._split_text())
+        if self._facts:
+            yield Message("facts", frozenset(self._facts), self._facts_text())
         if self._num_equal:
             which = f"elements {self._equal[0] + 1} and {self._equal[1] + 1}"
             text = (
@@ -299,13 +299,13 @@ class _Tally:
             parts.append(f"{len(by_field) - LISTED} more fields")
         return f"treated as missing, because no training example had it: {'; '.join(parts)}"
 
-    def _split_text(self) -> str:
+    def _facts_text(self) -> str:
         parts = [
             f'"{field}"' + f" in {count} of {self._count} instances" * (self._count > 1)
-            for field, count in self._split.most_common(LISTED)
+            for field, count in self._facts.most_common(LISTED)
         ]
-        if len(self._split) > LISTED:
-            parts.append(f"{len(self._split) - LISTED} more fields")
+        if len(self._facts) > LISTED:
+            parts.append(f"{len(self._facts) - LISTED} more fields")
         return (
             "facts about the whole set, which had one value in each training example, differ "
             f"between elements: {'; '.join(parts)}"
